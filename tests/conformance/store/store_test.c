@@ -280,6 +280,24 @@ static void another_uid_is_a_conflict(void **state)
     world_free(w);
 }
 
+/* It would be made again, who knows after whose deletion. */
+static void what_is_not_there_has_no_version_and_no_uid(void **state)
+{
+    world *w = begin(state);
+    result first = do_apply(w, app(w, "", "{\"a\":1}"), NULL);
+    const ab_store_condition former[] = {{.version = ab_object_version(first.object)},
+                                         {.uid = uid_of(&first)}};
+    expect(do_remove(w, w->key, NULL), AB_ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        result r = do_apply(w, app(w, "", "{\"a\":2}"), &former[i]);
+        assert_true(r.code == AB_ERR_CONFLICT || r.code == AB_ERR_NOTFOUND);
+        result_fini(&r);
+        expect(do_get(w, w->key), AB_ERR_NOTFOUND);
+    }
+    result_fini(&first);
+    world_free(w);
+}
+
 static void status_is_kept_apart_from_the_rest(void **state)
 {
     world *w = begin(state);
@@ -633,6 +651,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(must_exist_refuses_a_missing_object),
     cmocka_unit_test(another_version_is_a_conflict),
     cmocka_unit_test(another_uid_is_a_conflict),
+    cmocka_unit_test(what_is_not_there_has_no_version_and_no_uid),
     cmocka_unit_test(status_is_kept_apart_from_the_rest),
     cmocka_unit_test(a_status_without_version_leaves_the_annotation),
     cmocka_unit_test(a_status_of_nothing_is_not_found_and_no_object_is_refused),

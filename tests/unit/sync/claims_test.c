@@ -295,6 +295,21 @@ static void a_mirror_of_which_nothing_is_kept_goes_as_well(void **state)
     assert_int_equal(at_hub(), 7);
 }
 
+/* From a backup of the time before that agent. */
+static void what_comes_back_under_a_name_that_is_anothers_now_is_replaced(void **state)
+{
+    (void)state;
+    other_says(7, 1);
+    world_crash_principal(&w);
+    fake_store_erase(w.hub, PLACE);
+    put(w.hub,
+        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+        "\"name\":\"w1-a-p\",\"namespace\":\"argocd\",\"annotations\":{"
+        "\"" AB_ANN_SOURCE_UID "\":\"x\",\"" AB_ANN_MIRROR "\":\"1.1/w1\"}},\"spec\":{\"n\":1}}");
+    restart_with_other();
+    assert_int_equal(at_hub(), 7);
+}
+
 static void the_end_of_what_has_no_name_deletes_nothing(void **state)
 {
     (void)state;
@@ -405,6 +420,7 @@ int main(void)
         RESYNCS(a_project_that_was_refused_is_asked_for_when_its_name_is_free),
         ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),
         ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),
+        AGENTS(what_comes_back_under_a_name_that_is_anothers_now_is_replaced),
         AGENTS(the_end_of_what_has_no_name_deletes_nothing),
         AGENTS(an_application_is_never_of_another_agents_project),
         ONE(a_project_may_be_of_the_agent_with_the_longest_name),

@@ -230,6 +230,25 @@ static void it_stays_until_the_new_agent_can_be_told(void **state)
     assert_non_null(hub_sent(&h, "a2", TEAM));
 }
 
+/* One that is compared first has nothing for a while, although it can be told. */
+static void it_stays_until_the_new_agent_was_told(void **state)
+{
+    (void)state;
+    placed();
+    hub_connect(&h, "a2", false);
+    set_destination(TEAM, "a2");
+    hub_settle(&h);
+    ab_principal_compare_first(h.principal);
+    hub_connect(&h, "a2", true);
+    assert_int_equal(ab_principal_confirm(h.principal, "a1"), AB_ERR_OK);
+    hub_settle(&h);
+    assert_null(hub_sent(&h, "a2", TEAM));
+    assert_non_null(hub_sent(&h, "a1", TEAM));
+    hub_tick(&h, 20000);
+    assert_non_null(hub_sent(&h, "a2", TEAM));
+    assert_null(hub_sent(&h, "a1", TEAM));
+}
+
 static void a_move_to_an_unknown_agent_ends_it(void **state)
 {
     (void)state;
@@ -575,6 +594,7 @@ int main(void)
         TEST(a_status_of_a_remapped_application_comes_to_its_own_namespace),
         TEST(a_change_of_destination_moves_it),
         TEST(it_stays_until_the_new_agent_can_be_told),
+        TEST(it_stays_until_the_new_agent_was_told),
         TEST(a_move_to_an_unknown_agent_ends_it),
         TEST(a_move_to_nobody_ends_it),
         TEST(a_move_and_back_leaves_it_where_it_was),

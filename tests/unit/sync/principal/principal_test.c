@@ -278,6 +278,24 @@ static void look_in_flight(const char *meta)
     assert_int_equal(fake_store_choices(w.hub), 1);
 }
 
+/* Another principal wrote a newer status, which the watch has not told yet. */
+static void an_end_that_is_older_than_what_the_object_shows_drops_no_finalizers(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    world_crash_agent(&w);
+    say_status(1, 1);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_true(ab_object_deleting(hub()));
+    set_in(w.hub, HUB, "annotations", AB_ANN_STATUS_VERSION, "100.9/w1");
+    say_up(LOCAL, AB_TYPE_DELETE, NULL, 5);
+    deliver_up();
+    world_settle(&w);
+    assert_non_null(hub());
+    assert_int_equal(fake_log_open(w.up), 0);
+}
+
 static void finalizers_are_not_dropped_by_an_end_that_comes_meanwhile(void **state)
 {
     (void)state;
@@ -738,6 +756,7 @@ int main(void)
         TEST(an_answer_under_a_key_of_another_form_is_refused),
         TEST(the_end_of_a_report_ends_no_mirror),
         TEST(what_is_released_drops_no_finalizers),
+        TEST(an_end_that_is_older_than_what_the_object_shows_drops_no_finalizers),
         TEST(finalizers_are_not_dropped_by_an_end_that_comes_meanwhile),
         TEST(an_error_that_comes_meanwhile_is_shown),
         TEST(a_status_that_comes_while_an_error_is_written_is_written_too),

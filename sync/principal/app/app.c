@@ -207,10 +207,6 @@ static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err
     ab_principal_app *app = app_of_record(r);
     (void)step;
     (void)err;
-    if (code == AB_ERR_NOTFOUND && ab_reconcile_head(r) != NULL) {
-        ab_principal_app_without(app);
-        return true;
-    }
     app->outdated = app->outdated || ab_err_class_of(code) == AB_CLASS_STALE;
     return false;
 }

@@ -105,8 +105,6 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
     ab_principal_app_forget_newest(app);
-    app->status_version = (ab_version){0};
-    app->status_hash = (ab_digest){0};
     ab_principal_note_missing_app(app, requested, observed);
     ab_principal_finish_move(app);
     ab_principal_forget_requests(app);

@@ -157,6 +157,27 @@ static void without_patterns_only_its_own_namespace_is_served(void **state)
     assert_non_null(hub_sent(&h, "a1", OWN));
 }
 
+static bool is_create(const ab_event *event)
+{
+    return ab_str_is(ab_event_attr(event, AB_CE_TYPE), ab_type_name(AB_TYPE_CREATE));
+}
+
+/* Only a create may adopt what the agent has under that name. */
+static void what_is_made_again_is_a_create_again(void **state)
+{
+    (void)state;
+    placed();
+    say_status("a1", 1, 1);
+    set_field(h.store, TEAM, "spec", "{\"n\":2,\"destination\":{\"name\":\"a1\"}}");
+    hub_settle(&h);
+    assert_false(is_create(hub_sent(&h, "a1", TEAM)));
+    fake_store_erase(h.store, TEAM);
+    put_app(h.store, "team", "a", 1, "", "");
+    set_destination(TEAM, "a1");
+    hub_settle(&h);
+    assert_true(is_create(hub_sent(&h, "a1", TEAM)));
+}
+
 /* --- remapped namespaces --- */
 
 static void everything_about_an_application_of_its_own_namespace_is_marked(void **state)
@@ -590,6 +611,7 @@ int main(void)
         TEST(what_is_for_the_hub_itself_goes_to_nobody),
         TEST(only_served_namespaces_are_served),
         TEST(without_patterns_only_its_own_namespace_is_served),
+        TEST(what_is_made_again_is_a_create_again),
         TEST(everything_about_an_application_of_its_own_namespace_is_marked),
         TEST(a_status_of_a_remapped_application_comes_to_its_own_namespace),
         TEST(a_change_of_destination_moves_it),

@@ -428,6 +428,28 @@ static void an_application_of_the_hubs_own_namespace_is_remapped(void **state)
     world_ack(w, 0);
 }
 
+static void with_one_agent_for_each_namespace_none_is_remapped(void **state)
+{
+    world *w = with_principal(state);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_CREATE, "1",
+               "{\"metadata\":{\"name\":\"a\",\"namespace\":\"hub\",\"uid\":\"u\",\"annotations\":"
+               "{\"" AB_ANN_REMAPPED "\":\"true\"}},\"spec\":{}}");
+    assert_int_equal(w->got_count, 1);
+    assert_null(ab_event_attr(w->got[0]->event, AB_CE_REMAPPED).ptr);
+    world_ack(w, 0);
+}
+
+/* Given up, the object would be nobody's. */
+static void what_only_argobus_says_is_refused_and_acknowledged(void **state)
+{
+    world *w = with_principal(state);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_RELEASE, "1", APP("1"));
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_REFRESH, "2", APP("1"));
+    assert_int_equal(w->got_count, 0);
+    assert_int_equal(w->told_count, 2);
+    assert_type(last(w), AB_TYPE_PROCESSED);
+}
+
 static void the_other_side_s_own_is_refused_and_acknowledged(void **state)
 {
     world *w = with_agent(state);
@@ -666,6 +688,8 @@ int main(void)
         CASE(what_is_returned_is_dealt_with_when_the_agent_repeats_it),
         CASE(a_refresh_from_a_principal_is_a_state_and_a_request),
         CASE(an_application_of_the_hubs_own_namespace_is_remapped),
+        CASE(with_one_agent_for_each_namespace_none_is_remapped),
+        CASE(what_only_argobus_says_is_refused_and_acknowledged),
         CASE(the_other_side_s_own_is_refused_and_acknowledged),
         CASE(what_an_agent_has_otherwise_is_asked_to_be_compared),
         CASE(an_agent_s_missing_copy_that_is_on_its_way_is_no_difference),

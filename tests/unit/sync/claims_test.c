@@ -406,6 +406,23 @@ static void an_application_is_never_of_a_project_that_could_not_be_mirrored(void
     assert_false(has_error(hub()));
 }
 
+/* An agent says which object of the control plane its own was made from: whose mirror that is now
+ * it cannot say. */
+static void a_mirror_is_taken_over_by_no_agents_word(void **state)
+{
+    char text[400];
+    (void)state;
+    put_hubs_own(",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"foreign\"}");
+    const ab_object *theirs = fake_store_find(w.hub, "AppProject/argocd/w1-b");
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+             "\"name\":\"b\",\"namespace\":\"argocd\",\"annotations\":{"
+             "\"" AB_ANN_FORMER_UID "\":\"%.*s\"}},\"spec\":{\"n\":1}}",
+             AB_STR_ARG(ab_object_uid(theirs)));
+    put(w.local, text);
+    assert_int_equal(spec_of(fake_store_find(w.hub, "AppProject/argocd/w1-b")), 9);
+}
+
 int main(void)
 {
 #define ONE(f)     cmocka_unit_test_setup_teardown(f, setup_one, teardown)
@@ -427,6 +444,7 @@ int main(void)
         ONE(an_application_leaves_a_project_that_becomes_another_agents),
         ONE(an_application_is_never_of_the_hubs_own_project),
         ONE(an_application_is_never_of_a_project_that_could_not_be_mirrored),
+        ONE(a_mirror_is_taken_over_by_no_agents_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

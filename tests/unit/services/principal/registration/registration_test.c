@@ -322,6 +322,29 @@ static void who_is_served_by_now_gets_no_secret(void **state)
     assert_string_equal(t.last, "Secret/argocd/cluster-w1");
 }
 
+/* Whoever made it, it may have what gives access to another cluster. */
+static void a_secret_that_exists_is_not_overwritten(void **state)
+{
+    (void)state;
+    agents_ask(1);
+    pass(250);
+    assert_int_equal(t.count, 1);
+    assert_true(t.asked.first->must_not_exist);
+}
+
+/* It could approve itself. */
+static void an_agent_brings_no_label_that_is_reserved(void **state)
+{
+    (void)state;
+    assert_true(ab_registration_ask(t.r, "w1", NULL, AB_STR(AB_LABEL_APPROVED "=true,region=eu"),
+                                    true, NULL));
+    pass(250);
+    assert_int_equal(t.count, 1);
+    ab_spanv labels = ab_object_meta(t.asked.first->object, "labels");
+    assert_true(ab_span_is(ab_span_get(labels, "region"), "eu"));
+    assert_false(ab_span_present(ab_span_get(labels, AB_LABEL_APPROVED)));
+}
+
 /* As no agent of ours sends them. A Secret that cannot be made would delay all the others. */
 static void labels_without_end_are_none(void **state)
 {
@@ -436,6 +459,8 @@ int main(void)
         TEST(a_secret_that_exists_is_not_tried_again_and_delays_nothing),
         TEST(who_asks_before_the_store_is_listed_is_judged_afterwards),
         TEST(who_is_served_by_now_gets_no_secret),
+        TEST(a_secret_that_exists_is_not_overwritten),
+        TEST(an_agent_brings_no_label_that_is_reserved),
         TEST(labels_without_end_are_none),
         TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
         TEST(a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now),

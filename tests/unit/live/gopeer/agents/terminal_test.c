@@ -206,8 +206,9 @@ static void open_terminal(fixture *f)
 static void agent_says(fixture *f, const ab_gopeer_side_message *m)
 {
     ab_buf message;
-    ab_buf_init(&message, 1024);
+    ab_buf_init(&message, AB_GOPEER_SIDE_MAX);
     ab_gopeer_wire_put_side(AB_SIDE_TERMINAL, m, &message);
+    assert_int_equal(ab_buf_status(&message), AB_ERR_OK);
     f->side.handler->on_message(f->side.arg, ab_buf_str(&message));
     run(f);
     ab_buf_fini(&message);
@@ -254,12 +255,34 @@ static void a_terminal_that_has_ended_is_not_ended_again(void **state)
     assert_int_equal(f->cancels, 0);
 }
 
+/* All of a message but its data: nothing. One byte of it more would not be read. */
+static void the_largest_message_is_shown_whole(void **state)
+{
+    fixture *f = *state;
+    size_t len = AB_GOPEER_SIDE_MAX - 4; /* the tag, and the length */
+    char *data = calloc(1, len);
+    ab_str message = AB_STR_NONE;
+    assert_non_null(data);
+    open_terminal(f);
+    agent_says(f, &(ab_gopeer_side_message){
+                      .uuid = AB_STR(""), .data = {data, len}, .stream = AB_STR("")});
+    for (int turns = 0; turns < 1000 && message.ptr == NULL; turns++) {
+        run(f);
+        assert_int_equal(ab_resource_messages_next(&f->shown, &message), AB_ERR_OK);
+    }
+    assert_int_equal(message.len, len + 1);
+    assert_int_equal(message.ptr[0], AB_GOPEER_STDOUT);
+    assert_non_null(f->stream);
+    free(data);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(a_terminal_in_use_ends_after_30_minutes_and_the_viewer_is_told),
         TEST(a_terminal_that_has_ended_is_not_ended_again),
+        TEST(the_largest_message_is_shown_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,17 @@ static int setup_one(void **state)
     return 0;
 }
 
+static int setup_destinations(void **state)
+{
+    (void)setup(state);
+    w.policy.autonomous = true;
+    w.mode = AB_AUTONOMOUS;
+    w.namespaces = ab_patterns_new();
+    assert_int_equal(ab_patterns_add(w.namespaces, AB_STR("w*"), NULL), AB_ERR_OK);
+    world_start(&w);
+    return 0;
+}
+
 static int setup_agents(void **state)
 {
     (void)setup_one(state);
@@ -423,11 +434,30 @@ static void a_mirror_is_taken_over_by_no_agents_word(void **state)
     assert_int_equal(spec_of(fake_store_find(w.hub, "AppProject/argocd/w1-b")), 9);
 }
 
+/* It may have been the agent's before, which knows its uid from that time. */
+static void nor_is_an_application_of_another_agent(void **state)
+{
+    static const char *const agents[] = {"w2", "w1"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char spec[64], meta[128];
+        put_app(w.hub, "w1", "a", 9, "", "");
+        snprintf(spec, sizeof(spec), "{\"n\":9,\"destination\":{\"name\":\"%s\"}}", agents[i]);
+        set_field(w.hub, HUB, "spec", spec);
+        snprintf(meta, sizeof(meta), ",\"annotations\":{\"" AB_ANN_FORMER_UID "\":\"%.*s\"}",
+                 AB_STR_ARG(ab_object_uid(hub())));
+        put_app(w.local, "argocd", "a", 1, meta, "");
+        world_settle(&w);
+        assert_int_equal(spec_of(hub()), i == 0 ? 9 : 1);
+    }
+}
+
 int main(void)
 {
-#define ONE(f)     cmocka_unit_test_setup_teardown(f, setup_one, teardown)
-#define AGENTS(f)  cmocka_unit_test_setup_teardown(f, setup_agents, teardown)
-#define RESYNCS(f) cmocka_unit_test_setup_teardown(f, setup_resyncs, teardown)
+#define ONE(f)          cmocka_unit_test_setup_teardown(f, setup_one, teardown)
+#define AGENTS(f)       cmocka_unit_test_setup_teardown(f, setup_agents, teardown)
+#define DESTINATIONS(f) cmocka_unit_test_setup_teardown(f, setup_destinations, teardown)
+#define RESYNCS(f)      cmocka_unit_test_setup_teardown(f, setup_resyncs, teardown)
     const struct CMUnitTest tests[] = {
         AGENTS(a_name_is_the_longer_agents_when_the_other_comes_first),
         AGENTS(a_name_is_the_longer_agents_when_it_comes_first),
@@ -445,6 +475,7 @@ int main(void)
         ONE(an_application_is_never_of_the_hubs_own_project),
         ONE(an_application_is_never_of_a_project_that_could_not_be_mirrored),
         ONE(a_mirror_is_taken_over_by_no_agents_word),
+        DESTINATIONS(nor_is_an_application_of_another_agent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

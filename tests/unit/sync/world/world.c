@@ -422,6 +422,8 @@ void world_start_principal(world *w)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = "principal-1",
         .namespace = WORLD_AGENT_NAMESPACE,
+        .destination_mapping = w->namespaces != NULL,
+        .namespaces = w->namespaces,
         .defer_after_ms = WORLD_SET_ASIDE_MS,
         .guard = {w->deletions_max, 50, 60000, w->guard_observed},
         .resync_ms = w->resync_ms,
@@ -524,6 +526,7 @@ void world_fini(world *w)
     ab_map_free(w->cache.rows, row_free);
     ab_map_free(w->hub_cache.rows, row_free);
     ab_log_free(w->log);
+    ab_patterns_free(w->namespaces);
 }
 
 void world_lose_log(world *w, struct world_link *link)

@@ -46,11 +46,12 @@ struct world {
     ab_mode_set mode;       /* what the principal knows of the agent at its next start */
     size_t deletions_max;   /* for the next start of the principal; so below */
     bool guard_observed;
-    bool hub_stays;     /* its store is never replaced under a running principal */
-    bool resyncs;       /* the principal holds them */
-    bool compare_first; /* ab_principal_compare_first, for the next start of the principal */
-    int64_t resync_ms;  /* so often, beside when there is cause to; 0: never */
-    bool unreadable;    /* something in the agent's store is: listed, but not complete */
+    ab_patterns *namespaces; /* served with destination mapping; NULL: with namespace mapping */
+    bool hub_stays;          /* its store is never replaced under a running principal */
+    bool resyncs;            /* the principal holds them */
+    bool compare_first;      /* ab_principal_compare_first, for the next start of the principal */
+    int64_t resync_ms;       /* so often, beside when there is cause to; 0: never */
+    bool unreadable;         /* something in the agent's store is: listed, but not complete */
     ab_metrics *agent_metrics;
     ab_metrics *principal_metrics;
     ab_agent *agent;         /* NULL while it is down */

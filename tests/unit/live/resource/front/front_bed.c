@@ -2,18 +2,16 @@
 #include "tests/unit/live/resource/front/front_bed.h"
 
 #include "live/resource/service.h"
+#include "tests/unit/live/sockets.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <arpa/inet.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* ----- the agent ----- */
@@ -143,67 +141,22 @@ int bed_stop(void **state)
 
 int bed_dial(const bed *b)
 {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)ab_https_server_port(b->front->server)),
-                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    assert_true(fd >= 0);
-    int few = 65536; /* so that the kernel does not hold all that a test sends */
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few)), 0);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few)), 0);
-    int rc = connect(fd, (struct sockaddr *)&to, sizeof(to));
-    assert_true(rc == 0 || errno == EINPROGRESS);
-    return fd;
+    return sockets_dial(ab_https_server_port(b->front->server));
 }
 
 size_t bed_offer(bed *b, int fd, ab_str bytes)
 {
-    size_t sent = 0;
-    for (int quiet = 0; quiet < 50 && sent < bytes.len; quiet++) {
-        ssize_t n = send(fd, bytes.ptr + sent, bytes.len - sent, MSG_NOSIGNAL);
-        if (n > 0) {
-            sent += (size_t)n;
-            quiet = 0;
-        }
-        joined_turn(&b->ends);
-    }
-    return sent;
+    return sockets_offer(&b->ends, fd, bytes);
 }
 
 void bed_send(bed *b, int fd, const char *text)
 {
-    ab_str left = ab_str_of(text);
-    for (int64_t until = joined_now_ms() + 60000; left.len > 0 && joined_now_ms() < until;) {
-        size_t n = bed_offer(b, fd, left);
-        left = (ab_str){left.ptr + n, left.len - n};
-    }
-    assert_int_equal(left.len, 0);
-}
-
-static bool has(const ab_buf *out, const char *text)
-{
-    size_t len = strlen(text);
-    size_t tail = out->len < 256 * 1024 ? out->len : 256 * 1024; /* has what is new */
-    return out->len >= len && memmem(out->ptr + out->len - tail, tail, text, len) != NULL;
+    sockets_send(&b->ends, fd, ab_str_of(text));
 }
 
 void bed_read(bed *b, int fd, const char *text, ab_buf *out)
 {
-    char part[65536];
-    for (int64_t until = joined_now_ms() + 60000; joined_now_ms() < until;) {
-        ssize_t n = recv(fd, part, sizeof(part), 0);
-        if (n > 0)
-            ab_buf_put(out, (ab_str){part, (size_t)n});
-        if (n == 0 && text == NULL)
-            return;
-        if (n == 0 || (n < 0 && errno != EAGAIN))
-            break;
-        if (n > 0 && text != NULL && has(out, text))
-            return;
-        joined_turn(&b->ends);
-    }
-    ab_buf_putc(out, '\0');
-    fail_msg("no %s; came: %.2000s", text == NULL ? "end" : text, out->ptr);
+    sockets_read(&b->ends, fd, text, out);
 }
 
 int bed_ask(bed *b, const char *method, const char *target)

@@ -62,10 +62,11 @@ static ab_err read_messages(ab_redis_sub *s)
         if (e != AB_ERR_OK || (piece.bytes.len > 0 && !(piece.begins && piece.ends)))
             return AB_ERR_PARSE;
         used += piece.bytes.len;
-        if (ab_resp_take(&piece.bytes, &type, &value))
-            tell(s, value);
+        bool has = ab_resp_take(&piece.bytes, &type, &value);
         if (type != '$' || value.ptr == NULL)
             return AB_ERR_PARSE;
+        if (has)
+            tell(s, value);
     } while (used < all.len && piece.begins);
     memmove(s->in.ptr, s->in.ptr + used, all.len - used);
     s->in.len -= used;

@@ -75,6 +75,12 @@ static void pass(ab_redis_conn *c, const command *m)
     ab_redis_wire_put(c->server, m->bytes);
 }
 
+static void end_transaction(ab_redis_conn *c)
+{
+    c->multis = 0;
+    c->transaction++;
+}
+
 static void on_get(ab_redis_conn *c, const command *m)
 {
     ab_str rest = m->args;
@@ -82,7 +88,7 @@ static void on_get(ab_redis_conn *c, const command *m)
     char type;
     bool is_agents = m->count == 1 && ab_resp_take(&rest, &type, &key) &&
                      ab_redis_route_find(&c->front->o.agents, key).ptr != NULL;
-    if (is_agents && c->in_multi) {
+    if (is_agents && c->multis > 0) {
         refuse(c, AB_REDIS_REFUSED, in_multi);
         return;
     }
@@ -104,7 +110,7 @@ static void expect_confirm(ab_redis_conn *c, const command *m, ab_redis_expect_k
 /* In a transaction these are queued like any other command, and confirmed by EXEC. */
 static void on_subscribe(ab_redis_conn *c, const command *m)
 {
-    if (c->in_multi)
+    if (c->multis > 0)
         refuse(c, AB_REDIS_REFUSED, no_command);
     else
         expect_confirm(c, m, AB_REDIS_PASS); /* of nothing: one error */
@@ -127,7 +133,7 @@ static void on_psubscribe(ab_redis_conn *c, const command *m)
 
 static void on_unsubscribe(ab_redis_conn *c, const command *m)
 {
-    if (c->in_multi)
+    if (c->multis > 0)
         refuse(c, AB_REDIS_REFUSED, no_command);
     else
         expect_confirm(c, m, AB_REDIS_CONFIRM_CHANNELS);
@@ -135,7 +141,7 @@ static void on_unsubscribe(ab_redis_conn *c, const command *m)
 
 static void on_punsubscribe(ab_redis_conn *c, const command *m)
 {
-    if (c->in_multi)
+    if (c->multis > 0)
         refuse(c, AB_REDIS_REFUSED, no_command);
     else
         expect_confirm(c, m, AB_REDIS_CONFIRM_PATTERNS);
@@ -143,21 +149,26 @@ static void on_punsubscribe(ab_redis_conn *c, const command *m)
 
 static void on_sunsubscribe(ab_redis_conn *c, const command *m)
 {
-    if (c->in_multi)
+    if (c->multis > 0)
         refuse(c, AB_REDIS_REFUSED, no_command);
     else
         expect_confirm(c, m, AB_REDIS_CONFIRM_SHARDS);
 }
 
+/* In a transaction its reply, which has the protocol, would be within that of EXEC. */
 static void on_hello(ab_redis_conn *c, const command *m)
 {
+    if (c->multis > 0) {
+        refuse(c, AB_REDIS_REFUSED, no_command);
+        return;
+    }
     (void)expect(c, AB_REDIS_HELLO, AB_STR_NONE);
     pass(c, m);
 }
 
 static void on_reset(ab_redis_conn *c, const command *m)
 {
-    c->in_multi = false;
+    end_transaction(c);
     (void)expect(c, AB_REDIS_RESET, AB_STR_NONE);
     pass(c, m);
 }
@@ -166,14 +177,14 @@ static void on_multi(ab_redis_conn *c, const command *m)
 {
     ab_redis_expect *e = expect(c, AB_REDIS_MULTI, AB_STR_NONE);
     if (e != NULL)
-        e->nested = c->in_multi;
-    c->in_multi = true;
+        e->transaction = c->transaction;
+    c->multis++;
     pass(c, m);
 }
 
 static void on_exec(ab_redis_conn *c, const command *m)
 {
-    c->in_multi = false;
+    end_transaction(c);
     expect_pass(c);
     pass(c, m);
 }
@@ -192,7 +203,8 @@ static void to_upper(ab_str word, char out[NAME_MAX_LEN + 1])
     out[len] = '\0';
 }
 
-static void on_client(ab_redis_conn *c, const command *m)
+/* Unless its first word is `refused`. */
+static void pass_others(ab_redis_conn *c, const command *m, const char *refused)
 {
     char word[NAME_MAX_LEN + 1];
     ab_str rest = m->args;
@@ -200,13 +212,24 @@ static void on_client(ab_redis_conn *c, const command *m)
     char type;
     if (ab_resp_take(&rest, &type, &what)) {
         to_upper(what, word);
-        if (strcmp(word, "REPLY") == 0) {
+        if (strcmp(word, refused) == 0) {
             on_impossible(c, m);
             return;
         }
     }
     expect_pass(c);
     pass(c, m);
+}
+
+static void on_client(ab_redis_conn *c, const command *m)
+{
+    pass_others(c, m, "REPLY");
+}
+
+/* A script that is debugged says more than one reply, and takes the next commands for its own. */
+static void on_script(ab_redis_conn *c, const command *m)
+{
+    pass_others(c, m, "DEBUG");
 }
 
 static const struct {
@@ -226,9 +249,11 @@ static const struct {
     {"EXEC", on_exec},
     {"DISCARD", on_exec},
     {"CLIENT", on_client},
+    {"SCRIPT", on_script},
     {"MONITOR", on_impossible},
     {"SYNC", on_impossible},
     {"PSYNC", on_impossible},
+    {"REPLCONF", on_impossible}, /* some of it has no reply */
 };
 
 /* @return NULL: it does not matter here */

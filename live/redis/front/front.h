@@ -10,8 +10,10 @@
  * about who is let in. The alternative, following AUTH, HELLO, RESET and ACLs here, would be a
  * second access control that has to agree with that of redis.
  *
- * Refused: GET of an agent's key in a transaction, and commands after which replies cannot be told
- * apart (MONITOR, SYNC, PSYNC, CLIENT REPLY), and patterns (PSUBSCRIBE) of agents' channels. Other
+ * So a reply must never be taken for that to another command: a user could be shown what redis has
+ * refused. Refused are commands after which replies cannot be told apart: MONITOR, SYNC, PSYNC,
+ * REPLCONF, CLIENT REPLY, SCRIPT DEBUG, and in a transaction subscriptions and HELLO. Refused are
+ * also GET of an agent's key in a transaction, and patterns (PSUBSCRIBE) of agents' channels. Other
  * patterns match only what the control plane's redis publishes. Loop thread.
  */
 #pragma once

@@ -50,8 +50,8 @@ typedef struct {
     ab_link link; /* conn->expected */
     ab_redis_expect_kind kind;
     uint32_t count;
-    const char *text; /* literal */
-    bool nested;      /* MULTI in MULTI */
+    const char *text;     /* literal */
+    uint32_t transaction; /* MULTI: as the connection's when it was sent */
     size_t key_len;
     char key[]; /* GET */
 } ab_redis_expect;
@@ -98,7 +98,8 @@ struct ab_redis_conn {
     ab_link expected; /* ab_redis_expect, in the order of the commands */
     uint32_t expected_count;
     bool is_resp3;
-    bool in_multi;
+    uint32_t multis; /* since the last transaction was ended, without those that redis refused */
+    uint32_t transaction;               /* how many have been ended */
     bool in_garbage;                    /* nothing more is read from the client */
     bool in_reply;                      /* the beginning of a reply was sent */
     bool is_notice;                     /* what was begun is not a reply: nobody waits for it */

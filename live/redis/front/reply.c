@@ -78,8 +78,12 @@ static void on_confirmation(ab_redis_conn *c, const notice *n)
             resolve_all(c, e);
         ab_redis_front_expect_done(c);
     }
-    if (n->count >= 0)
-        count_subscriptions(c, n);
+    if (n->count < 0) { /* messages could not be told from replies any more */
+        AB_DEBUG(c->front->o.log, LIVE, "a confirmation of redis is too long");
+        c->ops->end(c);
+        return;
+    }
+    count_subscriptions(c, n);
     if (ab_str_is(n->word, "subscribe"))
         ab_redis_front_sub_begin(c, n->name);
     else if (ab_str_is(n->word, "unsubscribe") && n->name.ptr != NULL)
@@ -122,21 +126,28 @@ static void on_refused(ab_redis_conn *c, const ab_redis_expect *e)
         ab_resp_put_error(out, ab_str_of(e->text));
 }
 
-/* The reply to the first expected command begins. */
-static void on_reply(ab_redis_conn *c, ab_redis_expect *e, const ab_resp_piece *piece)
+/* Is the client given something else? Only what GET can say, a value or none, lets it have what an
+ * agent says. */
+static bool is_replaced(const ab_redis_expect *e, char type)
+{
+    return e->kind == AB_REDIS_REFUSED || e->kind == AB_REDIS_GARBAGE ||
+           (e->kind == AB_REDIS_GET && (type == '$' || type == '_'));
+}
+
+/* The reply to the first expected command begins. @return it was passed on */
+static bool on_reply(ab_redis_conn *c, ab_redis_expect *e, const ab_resp_piece *piece)
 {
     char type = piece->bytes.ptr[0];
     bool is_error = type == '-' || type == '!';
-    bool replaced = e->kind == AB_REDIS_REFUSED || e->kind == AB_REDIS_GARBAGE ||
-                    (e->kind == AB_REDIS_GET && !is_error);
+    bool replaced = is_replaced(e, type);
     if (!is_error) /* RESET is everybody's, and takes the login away */
         c->admitted = e->kind != AB_REDIS_RESET;
     if (e->kind == AB_REDIS_HELLO && !is_error)
         c->is_resp3 = type == '%';
     if (e->kind == AB_REDIS_RESET && !is_error)
         on_reset(c);
-    if (e->kind == AB_REDIS_MULTI && is_error && !e->nested)
-        c->in_multi = false;
+    if (e->kind == AB_REDIS_MULTI && is_error && e->transaction == c->transaction)
+        c->multis--;
     if (is_confirm(e)) { /* one error for the whole command */
         e->kind = AB_REDIS_CONFIRM;
         e->count = 1;
@@ -146,6 +157,7 @@ static void on_reply(ab_redis_conn *c, ab_redis_expect *e, const ab_resp_piece *
     if (!replaced)
         pass(c, piece);
     c->is_discarding = replaced && !piece->ends;
+    return !replaced;
 }
 
 /* The reply to the first expected command has come as a whole. */
@@ -192,8 +204,7 @@ void ab_redis_front_reply(ab_redis_conn *c, const ab_resp_piece *piece)
         c->is_notice = !piece->ends;
         return;
     }
-    bool was_passed = e->kind != AB_REDIS_GET || piece->bytes.ptr[0] == '-';
-    on_reply(c, e, piece);
+    bool was_passed = on_reply(c, e, piece);
     if (piece->ends)
         on_reply_end(c, e, was_passed);
 }

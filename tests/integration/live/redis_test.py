@@ -336,6 +336,26 @@ class Passwords(Case):
         with self.proxy.client(password="hub-secret") as c:
             self.assertEqual(c.get(TREE % "w1_a"), b"1")
 
+    def test_replies_are_not_shifted_to_get_around_acls(self):
+        self.w1.client().set(TREE % "a", b"of w1")
+        admin = self.hub.client(password="hub-secret")
+        admin.execute_command("ACL", "SETUSER", "half", "on", ">pw", "~mfst|*", "&other", "+@all")
+        admin.rpush("mfst|l", "subscribe", "other", "1")
+        tricks = {"no reply": [("REPLCONF", "ACK", "1")], "nor here": [("REPLCONF", "GETACK", "*")],
+                  "a debugger": [("SCRIPT", "DEBUG", "YES"), ("EVAL", "local a = 1\nreturn a", "0")],
+                  "RESP3 in secret": [("MULTI",), ("HELLO", "3"), ("EXEC",), ("SUBSCRIBE", "other"),
+                                      ("LRANGE", "mfst|l", "0", "-1")]}
+        for name, trick in tricks.items():
+            with self.subTest(name), self.proxy.raw() as (s, replies):
+                for words in [("AUTH", "half", "pw"), *trick]:
+                    s.sendall(command(*words))
+                    if words[0] in ("AUTH", "SCRIPT", "EVAL"):  # not in a pipeline
+                        replies.readline()
+                s.sendall(command("GET", TREE % "w1_a") + command("PING") + command("QUIT"))
+                said = replies.read()
+                self.assertNotIn(b"of w1", said)
+                self.assertRegex(said, b"-NOPERM|-ERR Can't execute 'get'")
+
     def test_strangers_take_no_place_of_a_client_that_is_let_in(self):
         with contextlib.ExitStack() as connections:
             first, replies = connections.enter_context(self.proxy.raw())

@@ -138,8 +138,10 @@ static void assert_refused(bed *b, int client, int redis, const char *command, c
 
 static void what_makes_replies_hard_to_tell_apart_is_refused_in_its_place(void **state)
 {
-    static const char *const commands[] = {"MONITOR", "SYNC", "PSYNC ? -1", "CLIENT REPLY OFF",
-                                           "client rePly skip"};
+    static const char *const commands[] = {
+        "MONITOR",           "SYNC",           "PSYNC ? -1",        "CLIENT REPLY OFF",
+        "client rePly skip", "REPLCONF ACK 1", "replconf getack *", "SCRIPT DEBUG YES",
+        "script debug sync"};
     bed *b = *state;
     int redis;
     int client = bed_begin(b, bed_words("PING"), &redis);
@@ -175,7 +177,7 @@ static void a_transaction_has_nothing_of_an_agent_in_it(void **state)
         {"GET " TREE, NOT_IN_MULTI},        {"SUBSCRIBE local", NOT_POSSIBLE},
         {"PSUBSCRIBE local", NOT_POSSIBLE}, {"SSUBSCRIBE local", NOT_POSSIBLE},
         {"UNSUBSCRIBE", NOT_POSSIBLE},      {"PUNSUBSCRIBE", NOT_POSSIBLE},
-        {"SUNSUBSCRIBE", NOT_POSSIBLE}};
+        {"SUNSUBSCRIBE", NOT_POSSIBLE},     {"HELLO 3", NOT_POSSIBLE}};
     bed *b = *state;
     int redis;
     int client = bed_begin(b, bed_words("PING"), &redis);
@@ -197,6 +199,41 @@ static void a_transaction_has_nothing_of_an_agent_in_it(void **state)
     }
     close(client);
     close(redis);
+}
+
+/* Each of these is sent as a whole, then redis answers, then the client goes on. */
+static void only_what_redis_takes_for_a_transaction_is_one(void **state)
+{
+    static const struct {
+        const char *sent[4];
+        const char *replies;
+        bool in_multi;
+    } cases[] = {
+        {{"MULTI"}, "+OK\r\n", true},
+        {{"MULTI x"}, "-ERR\r\n", false},
+        {{"MULTI", "MULTI"}, "+OK\r\n-ERR nested\r\n", true},
+        {{"MULTI x", "MULTI"}, "-ERR\r\n+OK\r\n", true},
+        {{"MULTI", "MULTI x", "EXEC"}, "+OK\r\n-ERR\r\n-EXECABORT\r\n", false},
+        {{"MULTI x", "DISCARD", "MULTI"}, "-ERR\r\n-ERR\r\n+OK\r\n", true},
+        {{"MULTI x", "EXEC", "MULTI"}, "-ERR\r\n-ERR\r\n+OK\r\n", true},
+        {{"MULTI x", "RESET", "MULTI"}, "-ERR\r\n+RESET\r\n+OK\r\n", true},
+        {{"MULTI", "EXEC", "MULTI x"}, "+OK\r\n*0\r\n-ERR\r\n", false},
+    };
+    bed *b = *state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int client = bed_client(b);
+        for (size_t k = 0; k < 4 && cases[i].sent[k] != NULL; k++)
+            bed_send(b, client, bed_words(cases[i].sent[k]));
+        int redis = bed_redis(b);
+        for (size_t k = 0; k < 4 && cases[i].sent[k] != NULL; k++)
+            bed_expect(b, redis, bed_words(cases[i].sent[k]));
+        bed_send(b, redis, cases[i].replies);
+        bed_expect(b, client, cases[i].replies);
+        bed_send(b, client, bed_words("SUBSCRIBE local"));
+        bed_expect(b, redis, cases[i].in_multi ? NOTHING : bed_words("SUBSCRIBE local"));
+        close(client);
+        close(redis);
+    }
 }
 
 /* ----- what is not a command ----- */
@@ -300,6 +337,7 @@ int main(void)
         TEST(what_makes_replies_hard_to_tell_apart_is_refused_in_its_place),
         TEST(patterns_of_agents_channels_are_refused_and_others_are_not),
         TEST(a_transaction_has_nothing_of_an_agent_in_it),
+        TEST(only_what_redis_takes_for_a_transaction_is_one),
         TEST(what_cannot_be_read_is_told_in_its_place_and_ends_the_connection),
         TEST(a_long_command_passes_in_pieces_unless_it_must_be_understood),
         TEST(a_client_that_is_far_ahead_of_its_replies_is_held_up),

@@ -53,6 +53,11 @@ static void only_a_value_or_none_of_redis_lets_the_agent_be_asked(void **state)
         NOPERM,
         "-NOAUTH Authentication required.\r\n",
         "-WRONGTYPE Operation against a key\r\n",
+        "!21\r\nNOPERM No permissions\r\n",
+        "+QUEUED\r\n",
+        "*1\r\n$1\r\nx\r\n",
+        ":1\r\n",
+        "%1\r\n$1\r\na\r\n$1\r\nb\r\n",
     };
     static const char *const allowed[] = {"$-1\r\n", "_\r\n", "$0\r\n\r\n", "$5\r\nlocal\r\n"};
     bed *b = *state;
@@ -205,6 +210,31 @@ static void a_subscription_has_a_confirmation_for_each_channel_or_one_error(void
     close(redis);
 }
 
+/* From then on the front would not know a message from a reply. */
+static void a_confirmation_whose_number_cannot_be_read_ends_the_connection(void **state)
+{
+    static char x[65507];
+    static const char head[] = "*2\r\n$9\r\nSUBSCRIBE\r\n$65507\r\n";
+    bed *b = *state;
+    int redis;
+    int client = begin(b, &redis);
+    memset(x, 'x', sizeof(x));
+    bed_send(b, client, head);
+    sockets_send(&b->ends, client, (ab_str){x, sizeof(x)});
+    bed_send(b, client, "\r\n");
+    bed_expect(b, redis, head);
+    sockets_expect(&b->ends, redis, (ab_str){x, sizeof(x)});
+    bed_send(b, redis, "*3\r\n$9\r\nsubscribe\r\n$65507\r\n");
+    sockets_send(&b->ends, redis, (ab_str){x, sizeof(x)});
+    sockets_send(&b->ends, redis, AB_STR("\r\n"));
+    ab_buf out;
+    ab_buf_init(&out, 1u << 20);
+    sockets_read(&b->ends, client, NULL, &out);
+    ab_buf_fini(&out);
+    close(client);
+    close(redis);
+}
+
 static void what_is_not_a_reply_ends_the_connection(void **state)
 {
     static const char *const garbage[] = {"hello\r\n",    "$536870913\r\n", "*268435457\r\n",
@@ -245,6 +275,7 @@ int main(void)
         TEST(in_resp3_pushes_are_not_replies_and_all_arrays_are),
         TEST(the_protocol_is_what_redis_says_it_is),
         TEST(a_subscription_has_a_confirmation_for_each_channel_or_one_error),
+        TEST(a_confirmation_whose_number_cannot_be_read_ends_the_connection),
         TEST(what_is_not_a_reply_ends_the_connection),
         TEST(what_redis_says_without_being_asked_is_passed_on),
     };

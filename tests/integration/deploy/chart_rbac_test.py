@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the chart grants is what deploy/kubernetes/rbac grants, under which the end-to-end tests run; and what it makes for
-Strimzi is what deploy/kafka/strimzi makes."""
+Strimzi is what deploy/kafka/strimzi makes. And what agent-live.yaml says of its rules is so."""
+import re
 import unittest
 
 import yaml
@@ -91,6 +92,39 @@ class Less(unittest.TestCase):
     def test_without_rbac_there_is_the_account_only(self):
         manifests = render(merged(AGENT, {"rbac": {"create": False}}))
         self.assertEqual([o["kind"] for o in manifests if o["kind"] in RBAC], ["ServiceAccount"])
+
+
+def has(names, name):
+    return "*" in names or name in names
+
+
+class Said(unittest.TestCase):
+    """agent-live.yaml says what each of its rules allows, so that an operator knows what to take out."""
+
+    def setUp(self):
+        text = (ROOT / "deploy/kubernetes/rbac/agent-live.yaml").read_text()
+        self.said = " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+        self.rules = next(yaml.safe_load_all(text))["rules"]
+
+    def granting(self, verb, resource, group=""):
+        """The numbers of the rules that allow it."""
+        return [number for number, rule in enumerate(self.rules) if has(rule["verbs"], verb) and
+                has(rule["resources"], resource) and has(rule["apiGroups"], group)]
+
+    def test_what_get_of_everything_includes_is_named(self):
+        named = re.findall(r"`get` of (\w+/\w+)", self.said)
+        self.assertEqual(named, ["pods/exec", "nodes/proxy"], "what leads into containers")
+        for resource in named:
+            self.assertIn(0, self.granting("get", resource), f"the first rule has no {resource}: do not say that it has")
+
+    def test_the_last_rule_is_for_terminals_and_only_the_second_changes_objects(self):
+        changes = {number for verb in ("create", "update", "patch", "delete", "deletecollection")
+                   for rule in self.rules for resource in rule["resources"] for group in rule["apiGroups"]
+                   for number in self.granting(verb, resource, group)}
+        self.assertEqual(self.granting("create", "pods/exec"), [2])
+        self.assertEqual((len(self.rules), changes), (3, {1, 2}))
+        self.assertEqual(self.rules[2]["resources"], ["pods/exec"])
+        self.assertIn("without the last rule there are no terminals from Kubernetes 1.35 on", self.said)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,10 @@ static void deliver_one(joined *j)
     letter *l = STAILQ_FIRST(&j->post);
     STAILQ_REMOVE_HEAD(&j->post, at);
     l->done(l->arg, AB_ERR_OK, NULL);
-    if (l->up)
+    bool is_taken = j->take != NULL && j->take(j->take_arg, l->up, l->event);
+    if (!is_taken && l->up)
         ab_live_hub_deliver(j->hub, "w1", l->event);
-    else
+    if (!is_taken && !l->up)
         ab_live_spoke_deliver(j->spoke, l->event);
     ab_event_unref(l->event);
     free(l);

@@ -16,6 +16,10 @@ typedef struct joined {
     ab_live_hub *hub;
     ab_live_spoke *spoke;
     STAILQ_HEAD(, joined_letter) post;
+    /** What is between the ends, when it would be delivered; NULL: all of it is.
+     * @param up  to the principal; event: borrowed. @return it is not delivered */
+    bool (*take)(void *arg, bool up, ab_event *event);
+    void *take_arg;
 } joined;
 
 /** @param services  as of ab_live_spoke_new */

@@ -310,7 +310,7 @@ static ab_err configure_listed(service *s, ab_error *err)
 ab_err ab_principal_agents_new(service *s, ab_error *err)
 {
     const ab_daemon *d = s->base.daemon;
-    ab_err e = ab_recipients_new(d->config, d->log, d->metrics, &s->recipients, err);
+    ab_err e = ab_recipients_new(d->config, d->log, d->metrics, d->clock, &s->recipients, err);
     if (e != AB_ERR_OK)
         return e;
     s->senders = ab_map_new();

@@ -6,13 +6,14 @@
 #include "base/core/map.h"
 #include "base/crypto/pem.h"
 #include "base/crypto/revoked.h"
+#include "base/observe/log_quota.h"
 #include "services/service.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Files that are looked at in one tick. */
+/* Files, and certificates that wait, that are looked at in one tick. */
 #define LOOKS_MAX 100
 
 struct entry {
@@ -22,12 +23,16 @@ struct entry {
     ab_file_stamp seen;       /* of it, when it was read */
     ab_seal_recipient *given; /* NULL: none, or it is revoked */
     char *text;               /* that the agent told last, trusted or not; NULL: none */
+    ab_link unchecked;        /* in the list of those whose text has not been checked yet */
+    ab_log_quota checks;      /* of what it told; each logs a line at most */
+    int64_t held; /* what it told in vain since the last line about one that is refused */
     ab_seal_recipient *told;
 };
 
 struct ab_recipients {
     ab_log *log;
     ab_metrics *metrics;
+    const ab_clock *clock;
     char *ca_file; /* NULL: what agents tell cannot be trusted */
     ab_file_stamp ca_seen;
     ab_buf ca;
@@ -35,12 +40,14 @@ struct ab_recipients {
     ab_revoked_file revoked;
     ab_map *entries;
     ab_link with_file; /* the next to look at comes first */
+    ab_link unchecked; /* likewise: agents that have told more than is checked in a minute */
 };
 
 static void entry_fini(void *value)
 {
     struct entry *e = value;
     ab_link_remove(&e->with_file);
+    ab_link_remove(&e->unchecked);
     ab_seal_recipient_free(e->given);
     ab_seal_recipient_free(e->told);
     free(e->file);
@@ -105,14 +112,16 @@ static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *er
 }
 
 ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metrics,
-                         ab_recipients **out, ab_error *err)
+                         const ab_clock *clock, ab_recipients **out, ab_error *err)
 {
     ab_recipients *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->log = log;
     r->metrics = metrics;
+    r->clock = clock;
     ab_link_init(&r->with_file);
+    ab_link_init(&r->unchecked);
     r->entries = ab_map_new();
     ab_buf_init(&r->ca, AB_PEM_MAX);
     ab_err e = r->entries != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -147,6 +156,7 @@ static struct entry *entry_for(ab_recipients *r, const char *agent)
         return e;
     e->agent = ab_map_at(e).key.ptr;
     ab_link_init(&e->with_file);
+    ab_link_init(&e->unchecked);
     return e;
 }
 
@@ -271,6 +281,7 @@ static void judge(const ab_recipients *r, struct entry *entry)
 {
     ab_error err = {0};
     ab_seal_recipient *recipient = NULL;
+    ab_link_remove(&entry->unchecked);
     ab_err e =
         r->ca_file == NULL
             ? ab_fail(&err, AB_ERR_DENIED,
@@ -279,7 +290,9 @@ static void judge(const ab_recipients *r, struct entry *entry)
                                     entry->agent, &recipient, &err);
     if (e != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "the agent's certificate is not trusted: no Secret is sealed to it",
-                AB_KV("agent", entry->agent), AB_KV("why", (const char *)err.text));
+                AB_KV("agent", entry->agent), AB_KV("why", (const char *)err.text),
+                AB_KV("held_back", entry->held));
+        entry->held = 0;
         return;
     }
     recipient = unless_revoked(r, entry->agent, recipient);
@@ -287,6 +300,24 @@ static void judge(const ab_recipients *r, struct entry *entry)
         return;
     ab_seal_recipient_free(entry->told);
     entry->told = recipient;
+}
+
+/* A check costs the loop a signature, and another certificate every Secret of the agent. */
+static bool may_check(const ab_recipients *r, struct entry *entry)
+{
+    int64_t held = 0;
+    if (!ab_log_quota_pass(&entry->checks, ab_clock_mono_ms(r->clock), &held))
+        return false;
+    entry->held += held;
+    return true;
+}
+
+/* @return whether another one is in use now */
+static bool check_told(const ab_recipients *r, struct entry *entry)
+{
+    const used before = used_now(entry);
+    judge(r, entry);
+    return note_change(r, entry, &before);
 }
 
 bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate)
@@ -297,11 +328,12 @@ bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certif
         free(text);
         return false;
     }
-    const used before = used_now(entry);
     free(entry->text);
     entry->text = text;
-    judge(r, entry);
-    return note_change(r, entry, &before);
+    if (may_check(r, entry))
+        return check_told(r, entry);
+    ab_list_append(&r->unchecked, &entry->unchecked);
+    return false;
 }
 
 /* --- files that change --- */
@@ -387,6 +419,21 @@ static void renew_some(ab_recipients *r, void (*changed)(void *arg, const char *
     }
 }
 
+/* Of each the one that it told last, so that who has stopped has the certificate that it uses. */
+static void check_some(ab_recipients *r, void (*changed)(void *arg, const char *agent), void *arg)
+{
+    const int64_t now_ms = ab_clock_mono_ms(r->clock);
+    for (size_t n = 0; n < LOOKS_MAX && ab_link_is_in_use(&r->unchecked); n++) {
+        struct entry *entry = AB_LINK_OF(r->unchecked.next, struct entry, unchecked);
+        ab_list_append(&r->unchecked, &entry->unchecked);
+        if (now_ms < entry->checks.until_ms || !may_check(r, entry))
+            continue;
+        entry->held--; /* this one is checked after all */
+        if (check_told(r, entry))
+            changed(arg, entry->agent);
+    }
+}
+
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
                           void *arg)
 {
@@ -396,6 +443,7 @@ void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const cha
         renew_all(r, other_revoked, changed, arg);
     else
         renew_some(r, changed, arg);
+    check_some(r, changed, arg);
 }
 
 void ab_recipients_forget(ab_recipients *r, const char *agent)

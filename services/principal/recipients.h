@@ -17,7 +17,7 @@ typedef struct ab_recipients ab_recipients;
 
 /** @return CONFIG (secrets.ca, secrets.identity or secrets.revoked cannot be used), NOMEM */
 AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metrics,
-                                     ab_recipients **out, ab_error *err);
+                                     const ab_clock *clock, ab_recipients **out, ab_error *err);
 /** NULL is allowed. */
 void ab_recipients_free(ab_recipients *r);
 
@@ -27,10 +27,13 @@ void ab_recipients_free(ab_recipients *r);
 AB_MUST_USE ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *file,
                                            ab_error *err);
 /** The agent says that this is its certificate (PEM; "": it has none). One that is not trusted is
- * logged and changes nothing. @return true when Secrets are sealed to another one from now on */
+ * logged and changes nothing. Of what an agent tells in a minute the first ten are checked at once,
+ * and of the others the last, by ab_recipients_reload when the minute is over.
+ * @return true when Secrets are sealed to another one from now on */
 bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate);
 /** Read again those of the files that have changed, of more than 100 certificates of agents the 100
- * that were looked at longest ago; what cannot be used is logged and changes nothing. `changed` is
+ * that were looked at longest ago, and check what agents told that has not been checked; what
+ * cannot be used is logged and changes nothing. `changed` is
  * called for every agent whose Secrets are sealed to another certificate from
  * now on. */
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),

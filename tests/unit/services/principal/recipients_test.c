@@ -19,6 +19,21 @@ static struct {
 
 static ab_recipients *r;
 static ab_metrics *metrics;
+static int64_t now_ms;
+
+static int64_t mono_ms(void *arg)
+{
+    (void)arg;
+    return now_ms;
+}
+
+static int64_t wall_us(void *arg)
+{
+    (void)arg;
+    return ab_clock_wall_us(&ab_clock_real);
+}
+
+static const ab_clock test_clock = {mono_ms, wall_us, NULL};
 
 static int make_certs(void **state)
 {
@@ -88,7 +103,7 @@ static void make(const char *const *sets, size_t count)
         AB_ERR_OK);
     metrics = ab_metrics_new();
     assert_non_null(metrics);
-    if (ab_recipients_new(config, log_made, metrics, &r, &err) != AB_ERR_OK)
+    if (ab_recipients_new(config, log_made, metrics, &test_clock, &r, &err) != AB_ERR_OK)
         fail_msg("%s", err.text);
     ab_config_free(config);
 }
@@ -471,6 +486,57 @@ static void of_many_given_files_each_is_looked_at_in_its_turn(void **state)
     }
 }
 
+/* Two certificates that are not trusted, in turns. */
+static void tell_strangers(size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        assert_false(
+            ab_recipients_offer(r, "west", (i % 2 == 0 ? certs.stranger : certs.east).cert));
+}
+
+static void of_certificates_that_an_agent_tells_in_turns_ten_a_minute_are_checked(void **state)
+{
+    (void)state;
+    tell_strangers(40);
+    assert_int_equal(count_logged("is not trusted"), 10);
+    assert_true(ab_recipients_offer(r, "east", certs.east.cert)); /* another agent's minute */
+    assert_int_equal(renewed(), 0);
+    assert_int_equal(count_logged("is not trusted"), 10);
+    now_ms += 60000;
+    tell_strangers(1);
+    assert_int_equal(count_logged("held_back=30"), 1);
+    assert_int_equal(renewed(), 0);
+    assert_int_equal(count_logged("is not trusted"), 11); /* nothing waits any more */
+}
+
+/* Also when they are good: each costs all Secrets of the agent. */
+static void the_certificate_that_an_agent_told_last_is_checked_when_the_minute_is_over(void **state)
+{
+    (void)state;
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
+    tell_strangers(39);
+    assert_false(ab_recipients_offer(r, "west", certs.next.cert));
+    assert_true(opens("west", &certs.west));
+    now_ms += 59999;
+    assert_int_equal(renewed(), 0);
+    now_ms += 1;
+    assert_int_equal(renewed(), 1);
+    assert_true(opens("west", &certs.next));
+    assert_int_equal(renewed(), 0);
+    tell_strangers(1);
+    assert_int_equal(count_logged("held_back=30"), 1); /* without the one that was checked */
+}
+
+static void an_agent_that_is_forgotten_waits_for_no_check(void **state)
+{
+    (void)state;
+    tell_strangers(40);
+    ab_recipients_forget(r, "west");
+    now_ms += 60000;
+    assert_int_equal(renewed(), 0);
+    assert_int_equal(count_logged("is not trusted"), 10);
+}
+
 #define TEST(f)     cmocka_unit_test_setup_teardown(f, with_ca, teardown)
 #define ORPHANED(f) cmocka_unit_test_setup_teardown(f, without_ca, teardown)
 
@@ -505,6 +571,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(of_many_given_files_each_is_looked_at_in_its_turn),
+        TEST(of_certificates_that_an_agent_tells_in_turns_ten_a_minute_are_checked),
+        TEST(the_certificate_that_an_agent_told_last_is_checked_when_the_minute_is_over),
+        TEST(an_agent_that_is_forgotten_waits_for_no_check),
         cmocka_unit_test_setup_teardown(the_name_is_read_by_the_rule_of_logins, with_own_rule,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_name_is_read_by_the_rule_of_logins, with_rule_of_logins,

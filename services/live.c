@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/live.h"
 
-#include "base/crypto/revoked.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +27,12 @@ static const ab_option rows[] = {
      .kind = AB_OPT_FILE,
      .help = "Certificate authorities (PEM) that must have issued the certificate that the other "
              "end shows for live access over Kafka; unset: kafka.tls.ca."},
+    {.name = "live.revoked",
+     .kind = AB_OPT_FILE,
+     .help = "SHA-256 fingerprints of certificates that the other end may not show for live access "
+             "over Kafka, in the form of grpc.auth.revoked; unset: at the principal "
+             "secrets.revoked or else grpc.auth.revoked, at an agent none. Read again when it "
+             "changes, which ends what such certificates have open."},
 };
 const ab_options ab_service_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
@@ -81,11 +85,38 @@ static ab_err read_files(const ab_config *c, ab_tls *out, bool *own, ab_error *e
     return AB_ERR_OK;
 }
 
+/* The option that names the list; NULL: none does. */
+static const char *find_revoked(const ab_config *c, bool agent)
+{
+    static const char *const options[] = {"live.revoked", "secrets.revoked", "grpc.auth.revoked"};
+    const size_t count = agent ? 1 : sizeof(options) / sizeof(options[0]);
+    for (size_t i = 0; i < count; i++)
+        if (is_set(c, options[i]))
+            return options[i];
+    return NULL;
+}
+
+static ab_err open_revoked(const ab_config *c, bool agent, ab_revoked_file *out, ab_error *err)
+{
+    const char *option = find_revoked(c, agent);
+    if (option == NULL)
+        return AB_ERR_OK;
+    ab_err e = ab_revoked_file_open(ab_config_str(c, option), out, err);
+    if (e == AB_ERR_OK)
+        return e;
+    ab_error_prefix(err, "%s", option);
+    return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
+}
+
 ab_err ab_service_live_check(const ab_config *config, bool agent, ab_error *err)
 {
     bool own = false;
     ab_tls tls;
-    ab_err e = read_files(config, &tls, &own, err);
+    ab_revoked_file revoked = {0};
+    ab_err e = open_revoked(config, agent, &revoked, err);
+    ab_revoked_file_fini(&revoked);
+    if (e == AB_ERR_OK)
+        e = read_files(config, &tls, &own, err);
     if (e != AB_ERR_OK || !own)
         return e;
     e = ab_tls_check(&tls, agent, err);
@@ -116,6 +147,8 @@ static ab_err read_tls(ab_service_live *l, const ab_config *c, ab_error *err)
         return AB_ERR_OK;
     }
     l->sealed = e == AB_ERR_OK;
+    if (e == AB_ERR_OK)
+        e = open_revoked(c, l->principal != NULL, &l->revoked, err);
     return e == AB_ERR_OK ? read_identity(l, c, err) : e;
 }
 
@@ -125,10 +158,7 @@ ab_err ab_service_live_init(ab_service_live *out, ab_service *service, const cha
     const ab_config *c = service->daemon->config;
     bool sealed = strcmp(ab_config_str(c, "live.protection"), "sealed") == 0;
     *out = (ab_service_live){.service = service, .principal = principal};
-    if (principal == NULL) {
-        const char *own = ab_config_str(c, "secrets.revoked");
-        out->revoked = own != NULL ? own : ab_config_str(c, "grpc.auth.revoked");
-    } else if (!ab_config_bool(c, "live.enabled")) {
+    if (principal != NULL && !ab_config_bool(c, "live.enabled")) {
         turn_off(out, "live access is off at the agent (live.enabled)");
         return AB_ERR_OK;
     }
@@ -140,24 +170,30 @@ ab_err ab_service_live_init(ab_service_live *out, ab_service *service, const cha
 void ab_service_live_fini(ab_service_live *l)
 {
     ab_tls_context_fini(&l->tls);
+    ab_revoked_file_fini(&l->revoked);
     ab_identity_rule_free(l->identity);
     *l = (ab_service_live){0};
 }
 
-/* The list is read for each session, which are few: nobody waits for a change of it. */
+bool ab_service_live_renew(ab_service_live *l)
+{
+    ab_error err = {0};
+    bool changed = false;
+    if (ab_revoked_file_renew(&l->revoked, &changed, &err) != AB_ERR_OK)
+        AB_WARN(l->service->daemon->log, LIVE,
+                "cannot read the revoked certificates of live access; still using the previous "
+                "list",
+                AB_KV("why", (const char *)err.text));
+    return changed;
+}
+
 static ab_err check_revoked(const ab_service_live *l, const X509 *peer, ab_error *err)
 {
-    ab_revoked revoked;
     uint8_t print[AB_FINGERPRINT_BYTES];
-    if (l->revoked == NULL)
-        return AB_ERR_OK;
-    ab_err e = ab_revoked_read(l->revoked, &revoked, err);
-    if (e != AB_ERR_OK)
-        return e;
-    e = ab_certificate_fingerprint(peer, print);
-    if (e == AB_ERR_OK && ab_revoked_has(&revoked, print))
-        e = ab_fail(err, AB_ERR_DENIED, "the agent's certificate is revoked");
-    ab_revoked_fini(&revoked);
+    ab_err e = ab_certificate_fingerprint(peer, print);
+    if (e == AB_ERR_OK && ab_revoked_has(&l->revoked.list, print))
+        e = ab_fail(err, AB_ERR_DENIED, "live access: the certificate of the %s is revoked",
+                    l->principal == NULL ? "agent" : "principal");
     return e;
 }
 

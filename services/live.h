@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/crypto/certificate.h"
+#include "base/crypto/revoked.h"
 #include "live/lane/lane.h"
 #include "services/service.h"
 
@@ -16,7 +17,7 @@ typedef struct {
     bool sealed;
     ab_identity_rule *identity; /* when sealed: how a name is read from a certificate */
     const char *principal;      /* AGENT: that the other end must have; PRINCIPAL: NULL */
-    const char *revoked;        /* file of revoked certificates; NULL: none */
+    ab_revoked_file revoked;    /* when sealed: certificates that the other end may not show */
     char off[256];              /* why there is no live access; "": there is */
     /** Take an event whose other end is an argocd-agent, or the principal of one; as
      * ab_live_lane_env.send. NOTFOUND: it is an argobus. NULL: none is an argocd-agent. */
@@ -39,6 +40,9 @@ AB_MUST_USE ab_err ab_service_live_check(const ab_config *config, bool agent, ab
 AB_MUST_USE ab_err ab_service_live_init(ab_service_live *out, ab_service *service,
                                         const char *principal, ab_error *err);
 void ab_service_live_fini(ab_service_live *l);
+/** Read the list of revoked certificates again if its file has changed; what cannot be read is
+ * logged and changes nothing. @return true: sessions may be open that are not admitted any more */
+bool ab_service_live_renew(ab_service_live *l);
 /** Send an event of live access of an argocd-agent's wire; what becomes of it is not told. @return
  * as ab_transport_send */
 AB_MUST_USE ab_err ab_service_live_send(ab_service_live *l, const char *agent, ab_event *event);

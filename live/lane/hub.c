@@ -98,6 +98,11 @@ void ab_live_hub_deliver(ab_live_hub *hub, const char *agent, const ab_event *ev
         ab_live_session_receive(p->session, event);
 }
 
+void ab_live_hub_recheck(ab_live_hub *hub)
+{
+    ab_live_session_recheck_all(&hub->lane);
+}
+
 void ab_live_hub_writable(ab_live_hub *hub, const char *agent)
 {
     const spoke *p = ab_map_find(hub->spokes, ab_str_of(agent));

@@ -21,6 +21,9 @@ AB_MUST_USE ab_err ab_live_hub_connected(ab_live_hub *hub, const char *agent);
 void ab_live_hub_disconnected(ab_live_hub *hub, const char *agent);
 /** A live event of an agent: of a session, or of none that is known, then nothing happens. */
 void ab_live_hub_deliver(ab_live_hub *hub, const char *agent, const ab_event *event);
+/** Other certificates are revoked now: end the sessions with agents that are not admitted any more.
+ */
+void ab_live_hub_recheck(ab_live_hub *hub);
 /** The transport has room again for this agent. */
 void ab_live_hub_writable(ab_live_hub *hub, const char *agent);
 /**

@@ -289,6 +289,26 @@ static ab_err take_in(ab_live_session *s, ab_str bytes, ab_error *err)
     return e;
 }
 
+static void recheck(ab_live_session *s)
+{
+    const ab_live_lane_env *env = &s->lane->env;
+    ab_error err = {0};
+    if (s->tls == NULL || !is_up(s))
+        return;
+    ab_err e = env->admits(env->arg, s->agent, ab_live_tls_peer(s->tls), &err);
+    if (e != AB_ERR_OK)
+        fail(s, e, &err);
+}
+
+void ab_live_session_recheck_all(ab_live_lane *lane)
+{
+    ab_live_turn *next = NULL;
+    for (ab_live_turn *t = TAILQ_FIRST(&lane->turns); t != NULL; t = next) {
+        next = TAILQ_NEXT(t, at);
+        recheck(session_of(t));
+    }
+}
+
 static void take_close(ab_live_session *s, ab_str text)
 {
     ab_error why = {0};

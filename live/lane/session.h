@@ -33,6 +33,9 @@ AB_MUST_USE ab_err ab_live_session_new(ab_live_lane *lane, bool client, const ch
                                        ab_live_session **out, ab_error *err);
 /** End it, on_over included. @param err  why; the other end is told its text unless `silent` */
 void ab_live_session_end(ab_live_session *s, const ab_error *err, bool silent);
+/** Whom the other ends may be has changed: end the sessions whose other end is not admitted any
+ * more. A session whose other end is not known yet asks by itself. */
+void ab_live_session_recheck_all(ab_live_lane *lane);
 /** An event of this session has come: a frame, or the other end's word that it is over. */
 void ab_live_session_receive(ab_live_session *s, const ab_event *event);
 /** PRINCIPAL: as ab_live_http2_begin. */

@@ -161,6 +161,11 @@ void ab_live_spoke_deliver(ab_live_spoke *spoke, const ab_event *event)
         ab_live_session_reject(&spoke->lane, NULL, id, why);
 }
 
+void ab_live_spoke_recheck(ab_live_spoke *spoke)
+{
+    ab_live_session_recheck_all(&spoke->lane);
+}
+
 void ab_live_spoke_writable(ab_live_spoke *spoke)
 {
     for (size_t i = 0; i < AB_LIVE_SESSIONS_MAX; i++) {

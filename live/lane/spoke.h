@@ -34,5 +34,8 @@ void ab_live_spoke_disconnected(ab_live_spoke *spoke);
 void ab_live_spoke_free(ab_live_spoke *spoke);
 /** A live event of a principal. */
 void ab_live_spoke_deliver(ab_live_spoke *spoke, const ab_event *event);
+/** Other certificates are revoked now: end the sessions of principals that are not admitted any
+ * more. */
+void ab_live_spoke_recheck(ab_live_spoke *spoke);
 /** The transport has room again. */
 void ab_live_spoke_writable(ab_live_spoke *spoke);

@@ -131,6 +131,7 @@ static void on_tick(ab_service *base)
     service *s = (service *)base;
     if (ab_agent_secrets_renew(&s->secrets, base->daemon->log))
         ab_transport_tell_certificate(base->transport, s->secrets.certificate);
+    ab_agent_live_tick(s->live);
     ab_agent_tick(s->machine);
     ab_sender_run(&s->sender);
 }

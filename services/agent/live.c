@@ -116,6 +116,12 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
 }
 
+void ab_agent_live_tick(ab_agent_live *l)
+{
+    if (ab_service_live_renew(&l->base))
+        ab_live_spoke_recheck(l->spoke);
+}
+
 void ab_agent_live_stop(ab_agent_live *l)
 {
     if (l == NULL)

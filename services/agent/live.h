@@ -18,6 +18,8 @@ AB_MUST_USE ab_err ab_agent_live_check(const ab_config *config, ab_error *err);
  *  @param out  owned by the caller; ab_agent_live_free. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
                                      ab_error *err);
+/** In each tick: end the sessions of principals whose certificate has been revoked. */
+void ab_agent_live_tick(ab_agent_live *l);
 /** Before the transport is closed: end what is open. NULL is allowed. */
 void ab_agent_live_stop(ab_agent_live *l);
 /** After the transport was freed. NULL is allowed. The loop must be run afterwards. */

@@ -228,6 +228,7 @@ static void on_tick(ab_service *base)
         ab_identity_tick(s->identity);
     ab_principal_agents_reload_certificates(s);
     ab_revocations_renew(&s->revocations);
+    ab_principal_live_tick(s->live);
     if (s->persisted.agents != NULL)
         ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);

@@ -91,6 +91,12 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                : e;
 }
 
+void ab_principal_live_tick(ab_principal_live *l)
+{
+    if (ab_service_live_renew(&l->base))
+        ab_live_hub_recheck(l->hub);
+}
+
 void ab_principal_live_stop(ab_principal_live *l)
 {
     if (l == NULL)

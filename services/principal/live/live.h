@@ -19,6 +19,8 @@ AB_MUST_USE ab_err ab_principal_live_check(const ab_config *config, ab_error *er
 AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
                                          ab_revoked_ask revoked, ab_principal_live **out,
                                          ab_error *err);
+/** In each tick: end the sessions with agents whose certificate has been revoked. */
+void ab_principal_live_tick(ab_principal_live *l);
 /** Before the transport is closed: refuse what is asked from now on, and end what is open. NULL is
  * allowed. */
 void ab_principal_live_stop(ab_principal_live *l);

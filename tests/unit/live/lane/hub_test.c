@@ -6,7 +6,7 @@
 #include "live/lane/hub.h"
 #include "live/lane/spoke.h"
 #include "schema/attributes.h"
-#include "tests/unit/base/crypto/made_cert.h"
+#include "tests/unit/live/identities.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SECRET "do not show this to a broker"
 
@@ -52,16 +51,15 @@ typedef struct {
     ab_live_hub *hub;
     ab_live_spoke *spoke;
     ab_live_service services[2];
-    ab_tls_context tls[2];
-    char folder[64];
+    identities sealing; /* zeros: in the clear */
     STAILQ_HEAD(, letter) post;
     int lost, repeated; /* how many of the next frames to the agent are lost, or come twice */
     int full;           /* how many sends to the agent are refused as FULL */
     ab_err outcome;     /* of what is sent */
     bool down;          /* sends to the agent fail */
     int admitted;
-    bool stranger; /* the agent's certificate is another agent's */
-    bool leaked;   /* SECRET was seen on the way */
+    const char *revoked; /* whose certificate is, "principal" or an agent; NULL: nobody's */
+    bool leaked;         /* SECRET was seen on the way */
     int events;
     ear hub_ear, agent_ear;
 } pair;
@@ -211,6 +209,8 @@ static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *e
     char name[64];
     X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof(name));
     p->admitted++;
+    if (p->revoked != NULL && strcmp(name, p->revoked) == 0)
+        return ab_fail(err, AB_ERR_DENIED, "the certificate of %s is revoked", name);
     if (strcmp(name, agent == NULL ? "principal" : agent) == 0)
         return AB_ERR_OK;
     return ab_fail(err, AB_ERR_DENIED, "the certificate is of %s", name);
@@ -232,66 +232,19 @@ static ab_err ask(pair *p, const char *path)
 
 /* ----- set-up ----- */
 
-static void write_file(const pair *p, const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", p->folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void make_identity(const pair *p, const char *name, const char *cn, const made_cert *ca)
-{
-    char file[64];
-    made_cert m = make_cert(&(made_cert_spec){
-        .type = "EC-P-256", .name = cn, .extended_usage = "clientAuth", .issuer = ca});
-    snprintf(file, sizeof(file), "%s.crt", name);
-    write_file(p, file, m.cert);
-    snprintf(file, sizeof(file), "%s.key", name);
-    write_file(p, file, m.key);
-    made_cert_free(&m);
-}
-
-static void open_tls(pair *p, const char *agent, bool trusted)
-{
-    char path[3][128];
-    made_cert ca = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
-    made_cert other = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
-    snprintf(p->folder, sizeof(p->folder), "/tmp/ab-live-XXXXXX");
-    assert_non_null(mkdtemp(p->folder));
-    write_file(p, "ca.crt", ca.cert);
-    make_identity(p, "0", "principal", &ca);
-    make_identity(p, "1", agent, trusted ? &ca : &other);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path[0], sizeof(path[0]), "%s/ca.crt", p->folder);
-        snprintf(path[1], sizeof(path[1]), "%s/%d.crt", p->folder, i);
-        snprintf(path[2], sizeof(path[2]), "%s/%d.key", p->folder, i);
-        const ab_tls tls = {.ca = path[0],
-                            .cert = path[1],
-                            .key = path[2],
-                            .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
-        ab_error err = {0};
-        assert_int_equal(ab_tls_context_init(&p->tls[i], &tls, i == 1, "", &err), AB_ERR_OK);
-    }
-    made_cert_free(&ca);
-    made_cert_free(&other);
-}
-
 static void open_ends(pair *p, const char *off)
 {
     ab_live_lane_env env = {.loop = &p->loop,
                             .metrics = p->metrics,
                             .clock = &p->clock,
                             .source = "/principal",
-                            .tls = p->folder[0] == 0 ? NULL : &p->tls[0],
+                            .tls = p->sealing.folder[0] == 0 ? NULL : &p->sealing.tls[0],
                             .admits = admits,
                             .send = send_down,
                             .arg = p};
     assert_int_equal(ab_live_hub_new(&env, &p->hub), AB_ERR_OK);
     env.source = "/agent/w1";
-    env.tls = env.tls == NULL ? NULL : &p->tls[1];
+    env.tls = env.tls == NULL ? NULL : &p->sealing.tls[1];
     env.send = send_up;
     env.off = off;
     p->services[0] = (ab_live_service){"echo", serve, p};
@@ -309,18 +262,6 @@ static int set_up(void **state)
     STAILQ_INIT(&p->post);
     *state = p;
     return 0;
-}
-
-static void remove_folder(const pair *p)
-{
-    char path[128];
-    static const char *const names[] = {"ca.crt", "0.crt", "0.key", "1.crt", "1.key"};
-    for (size_t i = 0; p->folder[0] != 0 && i < 5; i++) {
-        snprintf(path, sizeof(path), "%s/%s", p->folder, names[i]);
-        unlink(path);
-    }
-    if (p->folder[0] != 0)
-        rmdir(p->folder);
 }
 
 /* As a transport that is freed, which tells nobody. */
@@ -344,9 +285,7 @@ static int tear_down(void **state)
     while (uv_run(&p->loop, UV_RUN_ONCE) != 0)
         ;
     assert_int_equal(uv_loop_close(&p->loop), 0);
-    ab_tls_context_fini(&p->tls[0]);
-    ab_tls_context_fini(&p->tls[1]);
-    remove_folder(p);
+    identities_close(&p->sealing);
     ab_metrics_free(p->metrics);
     free(p);
     return 0;
@@ -395,7 +334,7 @@ static void a_request_goes_to_the_agent_and_its_answer_comes_back(void **state)
 static void a_broker_sees_nothing_of_what_is_sealed(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w1", true);
+    identities_open(&p->sealing, "w1", true);
     open_ends(p, NULL);
     assert_int_equal(ask(p, "/"), AB_ERR_OK);
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR(SECRET)), AB_ERR_OK);
@@ -420,7 +359,7 @@ static void what_is_not_sealed_would_be_seen(void **state)
 static void the_certificate_of_another_agent_is_refused(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w2", true);
+    identities_open(&p->sealing, "w2", true);
     open_stream(p);
     assert_int_equal(p->hub_ear.overs, 1);
     assert_int_equal(p->hub_ear.code, AB_ERR_UNAVAILABLE);
@@ -431,11 +370,71 @@ static void the_certificate_of_another_agent_is_refused(void **state)
 static void a_certificate_of_another_authority_is_refused(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w1", false);
+    identities_open(&p->sealing, "w1", false);
     open_stream(p);
     assert_int_equal(p->hub_ear.overs, 1);
     assert_non_null(strstr(p->hub_ear.why, "TLS handshake failed"));
     assert_null(p->agent_ear.stream);
+}
+
+/* Both ends tell who asked, and the other end takes no more. */
+static void has_ended_as_revoked(pair *p, const char *why)
+{
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_string_equal(p->hub_ear.why, why);
+    assert_int_equal(p->agent_ear.overs, 1);
+    assert_string_equal(p->agent_ear.why, why);
+    ask_and_run(p, "/again");
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_string_equal(p->hub_ear.why, why);
+    assert_int_equal(p->hub_ear.status, 0);
+}
+
+static void a_session_ends_when_the_certificate_of_its_agent_is_revoked(void **state)
+{
+    pair *p = *state;
+    identities_open(&p->sealing, "w1", true);
+    open_stream(p);
+    ab_live_hub_recheck(p->hub);
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 0);
+    p->revoked = "w1";
+    ab_live_hub_recheck(p->hub);
+    has_ended_as_revoked(p, "the certificate of w1 is revoked");
+}
+
+static void a_session_ends_when_the_certificate_of_its_principal_is_revoked(void **state)
+{
+    pair *p = *state;
+    identities_open(&p->sealing, "w1", true);
+    open_stream(p);
+    p->revoked = "principal";
+    ab_live_spoke_recheck(p->spoke);
+    has_ended_as_revoked(p, "the certificate of principal is revoked");
+}
+
+static void a_session_whose_other_end_is_not_known_yet_is_asked_about_it_once(void **state)
+{
+    pair *p = *state;
+    identities_open(&p->sealing, "w1", true);
+    open_ends(p, NULL);
+    assert_int_equal(ask(p, "/"), AB_ERR_OK);
+    ab_live_hub_recheck(p->hub);
+    assert_int_equal(p->admitted, 0);
+    run(p);
+    assert_int_equal(p->admitted, 2);
+    assert_int_equal(p->hub_ear.status, 200);
+}
+
+static void a_session_in_the_clear_has_no_certificate_to_revoke(void **state)
+{
+    pair *p = *state;
+    open_stream(p);
+    ab_live_hub_recheck(p->hub);
+    run(p);
+    assert_int_equal(p->admitted, 0);
+    assert_int_equal(p->hub_ear.overs, 0);
 }
 
 static void a_lost_frame_ends_the_session_and_the_next_request_begins_another(void **state)
@@ -459,7 +458,7 @@ static void a_lost_frame_ends_the_session_and_the_next_request_begins_another(vo
 static void a_frame_that_comes_twice_is_taken_once(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w1", true);
+    identities_open(&p->sealing, "w1", true);
     open_stream(p);
     p->repeated = 2;
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("once")), AB_ERR_OK);
@@ -483,7 +482,7 @@ static ab_event *frame_like(const ab_event *of, ab_str data)
 static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w1", true);
+    identities_open(&p->sealing, "w1", true);
     open_stream(p);
     assert_int_equal(ab_live_stream_send(p->hub_ear.stream, AB_STR("to be changed")), AB_ERR_OK);
     uv_run(&p->loop, UV_RUN_NOWAIT);
@@ -607,7 +606,7 @@ static void much_is_sent_in_events_of_bounded_size(void **state)
 {
     pair *p = *state;
     size_t sent = 0;
-    open_tls(p, "w1", true);
+    identities_open(&p->sealing, "w1", true);
     open_stream(p);
     while (sent < 8 * 1024 * 1024) {
         ab_err e = ab_live_stream_send(p->hub_ear.stream, BLOCK);
@@ -629,7 +628,7 @@ static void turn(pair *p)
 static void what_is_small_waits_for_the_event_under_way_and_goes_together(void **state)
 {
     pair *p = *state;
-    open_tls(p, "w1", true);
+    identities_open(&p->sealing, "w1", true);
     open_stream(p);
     int events = p->events;
     for (int i = 0; i < 4; i++) {
@@ -772,6 +771,10 @@ int main(void)
         TEST(what_is_not_sealed_would_be_seen),
         TEST(the_certificate_of_another_agent_is_refused),
         TEST(a_certificate_of_another_authority_is_refused),
+        TEST(a_session_ends_when_the_certificate_of_its_agent_is_revoked),
+        TEST(a_session_ends_when_the_certificate_of_its_principal_is_revoked),
+        TEST(a_session_whose_other_end_is_not_known_yet_is_asked_about_it_once),
+        TEST(a_session_in_the_clear_has_no_certificate_to_revoke),
         TEST(a_lost_frame_ends_the_session_and_the_next_request_begins_another),
         TEST(a_frame_that_comes_twice_is_taken_once),
         TEST(a_frame_that_was_changed_ends_a_sealed_session),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/principal_priv.h"
 
+#include "base/observe/log_quota.h"
 #include "schema/attributes.h"
 
 #include <stdio.h>
@@ -51,6 +52,21 @@ static void on_added(void *arg, const char *agent)
                  AB_KV("why", (const char *)err.text));
 }
 
+/* --- lines of the log --- */
+
+bool ab_principal_agents_may_log(const service *s, const char *agent, int64_t *held)
+{
+    ab_log_quota *lines = ab_map_make(s->lines, ab_str_of(agent), sizeof(*lines));
+    return lines != NULL && ab_log_quota_pass(lines, ab_clock_mono_ms(s->base.daemon->clock), held);
+}
+
+static void forget_lines(const service *s, const char *agent)
+{
+    ab_log_quota *lines = ab_map_find(s->lines, ab_str_of(agent));
+    if (lines != NULL)
+        ab_map_drop(s->lines, lines);
+}
+
 static void on_removed(void *arg, const char *agent)
 {
     service *s = arg;
@@ -66,6 +82,7 @@ static void on_removed(void *arg, const char *agent)
     ab_transport_remove_agent(s->base.transport, agent, true);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
+    forget_lines(s, agent);
     ab_metrics_drop_agent(s->base.daemon->metrics, ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));
 }
@@ -181,6 +198,20 @@ static void note_mode(const service *s, const char *agent, const ab_mode_set *mo
                        claimed == NULL ? NULL : mode_name(claimed), refused);
 }
 
+/* It asks as often as it likes. */
+static void log_other_mode(const service *s, const char *agent, const ab_mode_set *claimed,
+                           const ab_mode_set *expected)
+{
+    int64_t held = 0;
+    if (ab_principal_agents_may_log(s, agent, &held))
+        AB_ERROR(s->base.daemon->log, MAIN,
+                 "agent refused: it claims another mode than the control plane says. Nothing is "
+                 "sent to it or taken from it; set agent.mode there, or mode in option agents or "
+                 "annotation " AB_ANN_MODE " of its cluster Secret here",
+                 AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed)),
+                 AB_KV("expected", mode_name(expected)), AB_KV("held_back", held));
+}
+
 /* @param why  what the agent is told
  *  @return true: the control plane does not allow the mode that the agent says it has */
 static bool refuse_other_mode(const service *s, const char *agent, const ab_mode_set *claimed,
@@ -193,12 +224,7 @@ static bool refuse_other_mode(const service *s, const char *agent, const ab_mode
         note_mode(s, agent, mode, claimed, NULL);
         return false;
     }
-    AB_ERROR(s->base.daemon->log, MAIN,
-             "agent refused: it claims another mode than the control plane says. Nothing is "
-             "sent to it or taken from it; set agent.mode there, or mode in option agents or "
-             "annotation " AB_ANN_MODE " of its cluster Secret here",
-             AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed)),
-             AB_KV("expected", mode_name(mode)));
+    log_other_mode(s, agent, claimed, mode);
     ab_fail(why, AB_ERR_DENIED,
             "agent %s claims mode %s, but the control plane says %s: set agent.mode to %s at the "
             "agent, or at the control plane mode in option agents or annotation " AB_ANN_MODE
@@ -244,15 +270,17 @@ static void check_mode(service *s, const char *agent)
     const ab_mode_set *claimed = ab_map_find(s->claimed_modes, ab_str_of(agent));
     const ab_mode_set *mode = mode_for(s, agent, claimed);
     ab_error why = {0};
+    int64_t held = 0;
     bool refused = refuse_other_mode(s, agent, claimed, &why);
     if (ab_transport_refuse(s->base.transport, agent, refused ? why.text : NULL) != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     if (refused || mode == NULL) {
         ab_principal_unset_mode(s->machine, agent);
     } else if (*mode == AB_AUTONOMOUS && s->base.state_db == NULL) {
-        AB_ERROR(s->base.daemon->log, MAIN,
-                 "an autonomous agent cannot be served: set principal.data to a folder",
-                 AB_KV("agent", agent));
+        if (ab_principal_agents_may_log(s, agent, &held))
+            AB_ERROR(s->base.daemon->log, MAIN,
+                     "an autonomous agent cannot be served: set principal.data to a folder",
+                     AB_KV("agent", agent), AB_KV("held_back", held));
         note_mode(s, agent, mode, claimed,
                   "an autonomous agent cannot be served without principal.data");
         ab_principal_unset_mode(s->machine, agent);
@@ -315,12 +343,13 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
         return e;
     s->senders = ab_map_new();
     s->claimed_modes = ab_map_new();
+    s->lines = ab_map_new();
     s->changes = ab_changes_new(d->metrics);
     s->fleet = ab_fleet_new(d->clock);
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->senders == NULL || s->claimed_modes == NULL || s->changes == NULL || s->fleet == NULL ||
-        s->registry == NULL ||
+    if (s->senders == NULL || s->claimed_modes == NULL || s->lines == NULL || s->changes == NULL ||
+        s->fleet == NULL || s->registry == NULL ||
         ab_app_meter_init(&s->app_meter, d->metrics, s->machine) != AB_ERR_OK ||
         ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -333,6 +362,7 @@ void ab_principal_agents_free(service *s)
     ab_registry_free(s->registry);
     ab_map_free(s->senders, free);
     ab_map_free(s->claimed_modes, NULL);
+    ab_map_free(s->lines, NULL);
     ab_changes_free(s->changes);
     ab_app_meter_fini(&s->app_meter);
     ab_fleet_free(s->fleet);

@@ -164,8 +164,10 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
-    AB_WARN(s->base.daemon->log, MAIN, "replaying the agent's log", AB_KV("agent", agent),
-            AB_KV("reason", ab_gap_name(gap)));
+    int64_t held = 0;
+    if (ab_principal_agents_may_log(s, agent, &held))
+        AB_WARN(s->base.daemon->log, MAIN, "replaying the agent's log", AB_KV("agent", agent),
+                AB_KV("reason", ab_gap_name(gap)), AB_KV("held_back", held));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
     ab_principal_gap(s->machine, agent);

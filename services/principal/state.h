@@ -35,6 +35,7 @@ typedef struct {
     ab_map *senders;       /* agent -> ab_sender */
     ab_link unsent;        /* senders that have something to send */
     ab_map *claimed_modes; /* agent -> the ab_mode_set that it says it has */
+    ab_map *lines;         /* agent -> the ab_log_quota of those that it causes */
     ab_registry *registry;
     ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;

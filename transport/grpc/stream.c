@@ -65,11 +65,13 @@ static void stream_resume(void *stream)
 static void stream_cut(void *stream, const char *why)
 {
     ab_grpc_call *c = stream;
+    int64_t held = 0;
     if (c->call == NULL)
         return;
     end_pushes(c);
-    AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream cut", AB_KV("agent", c->identity.agent),
-            AB_KV("why", why));
+    if (ab_grpc_link_may_log(c->link, &held))
+        AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream cut", AB_KV("agent", c->identity.agent),
+                AB_KV("why", why), AB_KV("held_back", held));
     ab_metric_add(ab_metric_get(c->grpc->base.env.metrics, AB_METRIC_COUNTER,
                                 "argobus_grpc_streams_cut_total",
                                 "Agents' streams that the principal ended.", NULL, 0),
@@ -220,13 +222,16 @@ const ab_rpc_handler ab_grpc_stream_push = {
 static void renew(ab_grpc_call *c)
 {
     ab_error err = {0};
+    int64_t held = 0;
     const ab_auth_peer from = ab_grpc_call_describe(c);
     ab_err e = ab_auth_renew(c->grpc->server.auth, &from, &c->identity, &err);
     if (e == AB_ERR_OK)
         return;
-    AB_WARN(c->grpc->base.env.log, TRANSPORT,
-            "stream ended: the agent's identity is no longer valid",
-            AB_KV("agent", c->identity.agent), AB_KV("why", (const char *)err.text));
+    if (ab_grpc_link_may_log(c->link, &held))
+        AB_WARN(c->grpc->base.env.log, TRANSPORT,
+                "stream ended: the agent's identity is no longer valid",
+                AB_KV("agent", c->identity.agent), AB_KV("why", (const char *)err.text),
+                AB_KV("held_back", held));
     ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
 }
 

@@ -82,6 +82,15 @@ static void conn_go_on(ab_redis_conn *c)
 
 /* ---- the control plane's redis ---- */
 
+/* Each client that comes has a connection of its own there. */
+static void log_unreadable(ab_redis_front *front, const char *why)
+{
+    int64_t held = 0;
+    if (ab_log_quota_pass(&front->lines, ab_redis_front_now_ms(front), &held))
+        AB_WARN(front->o.log, LIVE, "cannot read a reply of the control plane's redis",
+                AB_KV("error", why), AB_KV("held_back", held));
+}
+
 static size_t on_server_bytes(void *arg, ab_str bytes)
 {
     ab_redis_conn *c = arg;
@@ -93,8 +102,7 @@ static size_t on_server_bytes(void *arg, ab_str bytes)
         if (is_stuck(c))
             break;
         if (ab_resp_replies_next(&c->replies, rest, &piece, &why) != AB_ERR_OK) {
-            AB_WARN(c->front->o.log, LIVE, "cannot read a reply of the control plane's redis",
-                    AB_KV("error", why));
+            log_unreadable(c->front, why);
             conn_end(c);
             return bytes.len;
         }

@@ -22,6 +22,7 @@
 
 #include "base/core/list.h"
 #include "base/core/map.h"
+#include "base/observe/log_quota.h"
 #include "live/redis/front/front.h"
 #include "live/redis/resp.h"
 #include "live/redis/wire.h"
@@ -126,7 +127,8 @@ struct ab_redis_front {
     size_t conn_count; /* that are served */
     size_t open_count; /* and those whose memory is not freed yet */
     ab_link retries;
-    int64_t stale_ms; /* when certificates were looked at */
+    int64_t stale_ms;   /* when certificates were looked at */
+    ab_log_quota lines; /* that clients cause by coming */
     ab_metric *connections;
     ab_metric *subscriptions;
     ab_metric *gets[3]; /* by ab_redis_got */

@@ -114,11 +114,13 @@ static void show_waiting(const ab_registration *r)
 
 /* --- who asks --- */
 
-static bool refuse(const ab_registration *r, const char *agent, ab_error *why, const char *reason)
+static bool refuse(ab_registration *r, const char *agent, ab_error *why, const char *reason)
 {
+    int64_t held = 0;
     ab_registration_count(r, "refused");
-    AB_WARN(r->env.log, MAIN, "agent may not register", AB_KV("agent", agent),
-            AB_KV("why", reason));
+    if (ab_registration_may_log(r, &held))
+        AB_WARN(r->env.log, MAIN, "agent may not register", AB_KV("agent", agent),
+                AB_KV("why", reason), AB_KV("held_back", held));
     ab_fail(why, AB_ERR_DENIED, "agent %s may not register: %s", agent, reason);
     return false;
 }

@@ -6,6 +6,7 @@
 
 #include "base/core/file.h"
 #include "base/core/map.h"
+#include "base/observe/log_quota.h"
 #include "live/resource/agent_key.h"
 #include "services/principal/registration/policy.h"
 #include "services/principal/registration/registration.h"
@@ -53,13 +54,17 @@ struct ab_registration {
     size_t stale;
     size_t waiting;
     ab_backoff backoff;
-    int64_t retry_at;  /* mono_ms: nothing is written before */
-    int64_t window_ms; /* when the current second began */
-    size_t written;    /* in it */
+    int64_t retry_at;   /* mono_ms: nothing is written before */
+    int64_t window_ms;  /* when the current second began */
+    size_t written;     /* in it */
+    ab_log_quota lines; /* of all who register: names cost nothing */
 };
 
 /* ---- writes.c ---- */
 
+/** May a line about an agent that registers go into the log? @param held  as of ab_log_quota_pass
+ */
+bool ab_registration_may_log(ab_registration *r, int64_t *held);
 /** Count a result: created, refreshed, refused, failed. */
 void ab_registration_count(const ab_registration *r, const char *result);
 /** Set one of the flags above, whose number is `counter`. */

@@ -27,6 +27,11 @@ void ab_registration_count(const ab_registration *r, const char *result)
                   1);
 }
 
+bool ab_registration_may_log(ab_registration *r, int64_t *held)
+{
+    return ab_log_quota_pass(&r->lines, ab_clock_mono_ms(r->env.clock), held);
+}
+
 void ab_registration_set_flag(bool *flag, bool value, size_t *counter)
 {
     if (value && !*flag)
@@ -78,6 +83,18 @@ static void fail_write(ab_registration *r, const char *agent, ab_err code, const
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
 }
 
+/* A name that is taken is refused at each of its logins. */
+static void log_taken(const struct op *op)
+{
+    int64_t held = 0;
+    if (ab_registration_may_log(op->r, &held))
+        AB_WARN(op->r->env.log, MAIN,
+                "agent cannot register: a Secret of this name exists, and is not changed; give it "
+                "the labels of a cluster Secret, or delete it",
+                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key),
+                AB_KV("held_back", held));
+}
+
 static void on_created(void *arg, ab_err code, ab_object *object, const ab_error *err)
 {
     struct op *op = arg;
@@ -92,10 +109,7 @@ static void on_created(void *arg, ab_err code, ab_object *object, const ab_error
                 AB_KV("mode", q == NULL ? "" : q->mode));
     } else if (code == AB_ERR_EXISTS) {
         ab_registration_count(r, "refused");
-        AB_WARN(r->env.log, MAIN,
-                "agent cannot register: a Secret of this name exists, and is not changed; give it "
-                "the labels of a cluster Secret, or delete it",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key));
+        log_taken(op);
     } else {
         fail_write(r, op->agent, code, err);
     }
@@ -106,8 +120,18 @@ static void on_created(void *arg, ab_err code, ab_object *object, const ab_error
     free(op);
 }
 
+static void log_label(ab_registration *r, const char *agent, ab_str key)
+{
+    int64_t held = 0;
+    if (ab_registration_may_log(r, &held))
+        AB_WARN(r->env.log, MAIN,
+                "agent may not bring this label: registration.labels does not allow it, or it is "
+                "reserved",
+                AB_KV("agent", agent), AB_KV("label", key), AB_KV("held_back", held));
+}
+
 /* The labels that it may bring. */
-static void take_labels(const ab_registration *r, const char *agent, const struct ab_registering *q,
+static void take_labels(ab_registration *r, const char *agent, const struct ab_registering *q,
                         ab_buf *out)
 {
     ab_str rest = {q->text, q->labels}, key, value;
@@ -116,14 +140,11 @@ static void take_labels(const ab_registration *r, const char *agent, const struc
             ab_buf_printf(out, "%s%.*s=%.*s", out->len == 0 ? "" : ",", AB_STR_ARG(key),
                           AB_STR_ARG(value));
         else
-            AB_WARN(r->env.log, MAIN,
-                    "agent may not bring this label: registration.labels does not allow it, or it "
-                    "is reserved",
-                    AB_KV("agent", agent), AB_KV("label", key));
+            log_label(r, agent, key);
 }
 
-static ab_err make_secret(const ab_registration *r, const char *agent,
-                          const struct ab_registering *q, ab_object **out)
+static ab_err make_secret(ab_registration *r, const char *agent, const struct ab_registering *q,
+                          ab_object **out)
 {
     ab_buf data, labels;
     ab_buf_init_secret(&data, DATA_MAX);

@@ -80,6 +80,10 @@ void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event);
 /** After FULL: the stream takes more. */
 void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
 
+/** May a line go into the log that this peer has caused, by what it sends or how it connects?
+ * @param held  as of ab_log_quota_pass */
+bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held);
+
 /** What our hello names this end of the link; the call for live events names it too. */
 const char *ab_grpc_link_instance(const ab_grpc_link *l);
 /** PRINCIPAL: whether the peer that has said hello on the stream is this instance. */

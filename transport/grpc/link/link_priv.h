@@ -125,7 +125,7 @@ struct ab_grpc_link {
     bool caught_up;
 
     ab_grpc_link_metrics metrics; /* none while it is not served */
-    ab_log_quota lines;           /* that what the peer sends has caused */
+    ab_log_quota lines;           /* that the peer has caused */
 };
 
 /* tell.c */

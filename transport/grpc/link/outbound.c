@@ -94,7 +94,7 @@ static void skip_too_big(ab_grpc_link *l)
     ab_error err = {0};
     ab_fail(&err, AB_ERR_TOOBIG, "an event of %zu bytes is too large for the peer",
             ab_event_size(ab_grpc_sendq_next(&l->queue)));
-    if (ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), &held))
+    if (ab_grpc_link_may_log(l, &held))
         AB_ERROR(l->env->env->log, TRANSPORT, "event not sent",
                  AB_KV("agent", (const char *)l->agent), AB_KV("why", (const char *)err.text),
                  AB_KV("held_back", held));

@@ -20,6 +20,11 @@ void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what)
     up->on_fatal(up->arg, &err);
 }
 
+bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held)
+{
+    return ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), held);
+}
+
 void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *err)
 {
     int64_t held = 0;
@@ -28,7 +33,7 @@ void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *e
                                 "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
-    if (ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), &held))
+    if (ab_grpc_link_may_log(l, &held))
         AB_WARN(l->env->env->log, TRANSPORT, "event refused",
                 AB_KV("agent", (const char *)l->agent), AB_KV("reason", reason),
                 AB_KV("why", err == NULL ? "" : (const char *)err->text), AB_KV("held_back", held));

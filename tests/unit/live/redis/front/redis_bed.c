@@ -140,7 +140,9 @@ static int start(void **state, bool by_destination)
     *state = b;
     b->services[0] = (ab_live_service){"redis", serve, b};
     joined_open(&b->ends, b->services);
+    b->lines = logged_open(&b->ends.clock, &b->log);
     ab_redis_front_options o = {.loop = &b->ends.loop,
+                                .log = b->log,
                                 .metrics = b->ends.metrics,
                                 .clock = &b->ends.clock,
                                 .listen_host = "127.0.0.1",
@@ -173,6 +175,8 @@ int bed_stop(void **state)
     bed *b = *state;
     ab_redis_front_close(b->front);
     int rc = joined_close(&b->ends);
+    ab_log_free(b->log);
+    assert_int_equal(fclose(b->lines), 0);
     if (b->redis >= 0)
         close(b->redis);
     free(b);

@@ -8,6 +8,7 @@
 
 #include "live/redis/front/front_priv.h"
 #include "tests/unit/live/sockets.h"
+#include "tests/unit/logged.h"
 
 /* Keys of w1's Application, and where w1 is asked for them. */
 #define TREE         "app|resources-tree|w1_guestbook|1.8.3.gz"
@@ -31,6 +32,8 @@ typedef struct {
     joined ends;
     ab_live_service services[2];
     ab_redis_front *front;
+    ab_log *log;
+    FILE *lines;     /* of the log */
     int redis;       /* where the control plane's redis listens */
     bool is_removed; /* w1 is served no more */
     asked asked[ASKED_MAX];

@@ -252,6 +252,23 @@ static void what_is_not_a_reply_ends_the_connection(void **state)
     assert_int_equal(b->count, 0);
 }
 
+/* Each client has a connection of its own to such a redis. */
+static void what_is_not_a_reply_is_logged_for_ten_clients_a_minute(void **state)
+{
+    bed *b = *state;
+    for (int i = 0; i <= 3 * AB_LOG_QUOTA_LINES; i++) {
+        int redis;
+        int client = begin(b, &redis);
+        b->ends.ahead_ms += i == 3 * AB_LOG_QUOTA_LINES ? 60000 : 0;
+        bed_send(b, redis, "hello\r\n");
+        sockets_expect_end(&b->ends, client);
+        close(client);
+        close(redis);
+    }
+    assert_true(logged_count(b->lines, "cannot read a reply") < 3 * AB_LOG_QUOTA_LINES);
+    assert_int_equal(logged_count(b->lines, "held_back=20"), 1);
+}
+
 static void what_redis_says_without_being_asked_is_passed_on(void **state)
 {
     bed *b = *state;
@@ -277,6 +294,7 @@ int main(void)
         TEST(a_subscription_has_a_confirmation_for_each_channel_or_one_error),
         TEST(a_confirmation_whose_number_cannot_be_read_ends_the_connection),
         TEST(what_is_not_a_reply_ends_the_connection),
+        TEST(what_is_not_a_reply_is_logged_for_ten_clients_a_minute),
         TEST(what_redis_says_without_being_asked_is_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
  */
 #include "services/principal/registration/registration.h"
 
+#include "base/observe/log_quota.h"
 #include "services/principal/registration/secret.h"
 #include "store/op.h"
+#include "tests/unit/logged.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,6 +31,8 @@ static struct {
     char key_file[64];
     ab_config *config;
     ab_metrics *metrics;
+    ab_log *log;
+    FILE *lines; /* of the log */
     ab_registration *r;
 } t;
 
@@ -112,11 +116,13 @@ static int set_up(void **state)
     t.store.ops = &ops;
     t.metrics = ab_metrics_new();
     assert_non_null(t.metrics);
+    t.lines = logged_open(&t.clock, &t.log);
     make_key_file();
     load_config();
     const ab_registration_env env = {.config = t.config,
                                      .store = &t.store,
                                      .clock = &t.clock,
+                                     .log = t.log,
                                      .metrics = t.metrics,
                                      .is_served = is_served};
     assert_int_equal(ab_registration_new(&env, &t.r, NULL), AB_ERR_OK);
@@ -129,6 +135,8 @@ static int tear_down(void **state)
     answer(AB_ERR_CLOSED);
     ab_registration_free(t.r);
     ab_metrics_free(t.metrics);
+    ab_log_free(t.log);
+    assert_int_equal(fclose(t.lines), 0);
     ab_config_free(t.config);
     unlink(t.key_file);
     return 0;
@@ -443,6 +451,59 @@ static void another_key_refreshes_all_secrets(void **state)
     assert_int_equal(t.count, 3);
 }
 
+static double refused(void)
+{
+    const ab_label label = {"result", AB_STR("refused")};
+    return ab_metric_value(
+        ab_metric_get(t.metrics, AB_METRIC_COUNTER, "argobus_registrations_total", "", &label, 1));
+}
+
+static void ask_in_vain(size_t number)
+{
+    char agent[16];
+    ab_error why = {0};
+    snprintf(agent, sizeof(agent), "x%zu", number);
+    assert_false(ab_registration_ask(t.r, agent, "managed", AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, agent));
+}
+
+static void of_those_that_may_not_register_ten_a_minute_are_logged(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 40; i++)
+        ask_in_vain(i);
+    assert_int_equal(logged_count(t.lines, "agent may not register"), AB_LOG_QUOTA_LINES);
+    assert_int_equal(refused(), 40);
+    t.ms += 60000;
+    ask_in_vain(40);
+    assert_int_equal(logged_count(t.lines, "held_back=30"), 1);
+}
+
+/* The same agent asks at each of its logins. @param labels  that it brings */
+static void asks_again_and_again(const char *labels, ab_err outcome)
+{
+    for (size_t i = 0; i < 2 * AB_LOG_QUOTA_LINES; i++) {
+        assert_true(ab_registration_ask(t.r, "w0", "managed", ab_str_of(labels), true, NULL));
+        pass(1000);
+        assert_int_equal(answer(outcome), 1);
+    }
+}
+
+static void a_name_that_is_taken_does_not_fill_the_log(void **state)
+{
+    (void)state;
+    asks_again_and_again("", AB_ERR_EXISTS);
+    assert_int_equal(logged_count(t.lines, "a Secret of this name exists"), AB_LOG_QUOTA_LINES);
+    assert_int_equal(refused(), 2 * AB_LOG_QUOTA_LINES);
+}
+
+static void labels_that_an_agent_may_not_bring_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    asks_again_and_again(AB_LABEL_APPROVED "=true", AB_ERR_OK);
+    assert_int_equal(logged_count(t.lines, "agent may not bring this label"), AB_LOG_QUOTA_LINES);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -450,6 +511,9 @@ int main(void)
         TEST(however_many_ask_ten_secrets_are_written_a_second),
         TEST(secrets_that_are_under_way_count),
         TEST(secrets_that_are_refreshed_share_the_rate),
+        TEST(of_those_that_may_not_register_ten_a_minute_are_logged),
+        TEST(a_name_that_is_taken_does_not_fill_the_log),
+        TEST(labels_that_an_agent_may_not_bring_do_not_fill_the_log),
         TEST(after_a_refusal_nothing_is_written_for_half_a_second),
         TEST(after_a_refusal_others_wait_too),
         TEST(each_further_refusal_doubles_the_delay),

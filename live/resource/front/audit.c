@@ -47,13 +47,19 @@ static void count(const ab_resource_front_request *r)
     ab_metric_add(r->front->bytes[r->kind], (double)r->bytes);
 }
 
-void ab_resource_front_audit_end(ab_resource_front_request *r, ab_err why)
+/* Whoever reaches the port asks as often as it likes. */
+static void log_stranger(const ab_resource_front_request *r)
+{
+    ab_resource_front *front = r->front;
+    int64_t held = 0;
+    if (ab_log_quota_pass(&front->strangers, ab_clock_mono_ms(front->env.clock), &held))
+        AB_INFO(front->env.log, LIVE, "live request", AB_KV("by", r->who), AB_KV("code", r->status),
+                AB_KV("held_back", held));
+}
+
+static void log_known(const ab_resource_front_request *r, uint64_t ns, ab_err why)
 {
     ab_buf object;
-    uint64_t ns = uv_hrtime() - r->begun_ns;
-    count(r);
-    if (r->kind == AB_RESOURCE_FRONT_REQUEST)
-        ab_metric_observe(r->front->seconds, (double)ns / 1e9);
     ab_buf_init(&object, 4096);
     if (r->mapped)
         ab_resource_map_put_object(&r->map, &object);
@@ -64,4 +70,16 @@ void ab_resource_front_audit_end(ab_resource_front_request *r, ab_err why)
             AB_KV("ms", ns / 1000000), AB_KV("bytes", r->bytes),
             AB_KV("end", why == AB_ERR_OK ? "whole" : ab_err_text(why)));
     ab_buf_fini(&object);
+}
+
+void ab_resource_front_audit_end(ab_resource_front_request *r, ab_err why)
+{
+    uint64_t ns = uv_hrtime() - r->begun_ns;
+    count(r);
+    if (r->kind == AB_RESOURCE_FRONT_REQUEST)
+        ab_metric_observe(r->front->seconds, (double)ns / 1e9);
+    if (r->known)
+        log_known(r, ns, why);
+    else
+        log_stranger(r);
 }

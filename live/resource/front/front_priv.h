@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/observe/log_quota.h"
 #include "live/resource/fields.h"
 #include "live/resource/front/front.h"
 #include "live/resource/identity.h"
@@ -34,7 +35,8 @@ typedef struct ab_resource_front_request {
     ab_https_request *http;
     ab_live_stream *stream; /* NULL: not begun, or over */
     /* Who asked for what. */
-    const char *who; /* "token", "certificate", "" */
+    const char *who; /* "token", "certificate", "none" */
+    bool known;      /* that is somebody's, and good */
     char agent[AB_RESOURCE_AGENT_MAX];
     char *method;
     char *target; /* without the agent's prefix; what `map` borrows from */
@@ -75,6 +77,7 @@ struct ab_resource_front {
     ab_metric *open[AB_RESOURCE_FRONT_KINDS];
     ab_metric *bytes[AB_RESOURCE_FRONT_KINDS];
     ab_metric *seconds;
+    ab_log_quota strangers; /* lines about their requests */
 };
 
 /* pass.c */

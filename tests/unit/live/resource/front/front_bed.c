@@ -116,12 +116,14 @@ int bed_start(void **state)
     b->services[1] = (ab_live_service){AB_RESOURCE_EXEC_SERVICE, serve, b};
     joined_open(&b->ends, b->services);
     write_tokens(b);
+    b->lines = logged_open(&b->ends.clock, &b->log);
     const ab_resource_front_env env = {.loop = &b->ends.loop,
                                        .host = "127.0.0.1",
                                        .tls = &plain,
                                        .tokens = b->tokens,
                                        .clock = &b->ends.clock,
                                        .hub = b->ends.hub,
+                                       .log = b->log,
                                        .metrics = b->ends.metrics};
     assert_int_equal(ab_resource_front_start(&env, &b->front, NULL), AB_ERR_OK);
     return 0;
@@ -132,6 +134,8 @@ int bed_stop(void **state)
     bed *b = *state;
     ab_resource_front_free(b->front);
     int rc = joined_close(&b->ends);
+    ab_log_free(b->log);
+    assert_int_equal(fclose(b->lines), 0);
     unlink(b->tokens);
     free(b);
     return rc;

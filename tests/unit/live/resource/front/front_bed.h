@@ -7,6 +7,7 @@
 
 #include "live/resource/front/front_priv.h"
 #include "tests/unit/live/joined.h"
+#include "tests/unit/logged.h"
 
 #define TOKEN_ANY "0123456789abcdef-any" /* for every agent */
 #define TOKEN_W1  "0123456789abcdef-w1"
@@ -33,6 +34,8 @@ typedef struct bed {
     ab_live_service services[3];
     ab_resource_front *front;
     char tokens[64];
+    ab_log *log;
+    FILE *lines; /* of the log */
     bool greedy; /* the agent takes bodies, and gives no credits for them */
     asked asked[ASKED_MAX];
     size_t count;

@@ -72,12 +72,39 @@ static void what_is_asked_reaches_the_agent_without_who_asked(void **state)
     ab_buf_fini(&out);
 }
 
+static double answered(const bed *b, const char *code)
+{
+    const ab_label labels[] = {{"kind", AB_STR("request")}, {"code", ab_str_of(code)}};
+    return ab_metric_value(ab_metric_get(b->ends.metrics, AB_METRIC_COUNTER,
+                                         "argobus_live_requests_total", "", labels, 2));
+}
+
+static void who_has_no_identity_does_not_fill_the_log(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    for (int i = 0; i < 30; i++)
+        bed_refused(b, "GET /version HTTP/1.1\r\nHost: x\r\n\r\n", &out);
+    JOINED_WAIT(&b->ends, answered(b, "401") == 30);
+    assert_true(logged_count(b->lines, "live request by=none code=401") < 30);
+    b->ends.ahead_ms += 60000;
+    bed_refused(b, "GET /version HTTP/1.1\r\nHost: x\r\n\r\n", &out);
+    JOINED_WAIT(&b->ends, logged_count(b->lines, "held_back=20") == 1);
+    for (int i = 0; i < 30; i++)
+        bed_refused(b, "GET /agents/w2/version HTTP/1.1\r\n" AS_W1 "\r\n", &out);
+    JOINED_WAIT(&b->ends, answered(b, "403") == 30);
+    assert_int_equal(logged_count(b->lines, "live request by=token"), 30);
+    ab_buf_fini(&out);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, bed_start, bed_stop)
     const struct CMUnitTest tests[] = {
         TEST(what_may_not_be_asked_is_refused_before_the_agent_hears_of_it),
         TEST(what_is_asked_reaches_the_agent_without_who_asked),
+        TEST(who_has_no_identity_does_not_fill_the_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static void the_agent_of_the_destination_answers_under_the_same_name(void **stat
     bed_tell(b, client, redis, "GET " TREE);
     bed_send(b, redis, "$-1\r\n");
     bed_expect(b, client, "$-1\r\n");
-    assert_int_equal(b->count, 1);
+    assert_int_equal(b->agent.count, 1);
     close(client);
     close(redis);
 }
@@ -90,7 +90,7 @@ static void the_control_planes_redis_answers_all_else(void **state)
         bed_send(b, redis, reply);
         bed_expect(b, client, reply);
     }
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
     close(client);
     close(redis);
 }
@@ -270,7 +270,7 @@ static void what_cannot_be_read_is_told_in_its_place_and_ends_the_connection(voi
         close(client);
         close(redis);
     }
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
 }
 
 static void a_long_command_passes_in_pieces_unless_it_must_be_understood(void **state)

@@ -48,7 +48,7 @@ static void a_redis_that_is_away_is_told(void **state)
     bed_send(b, client, bed_words("GET " TREE));
     bed_expect(b, client, "-ERR argobus: the control plane's redis cannot be reached: 127.0.0.1:");
     sockets_read(&b->ends, client, NULL, &out);
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
     close(client);
     ab_buf_fini(&out);
 }

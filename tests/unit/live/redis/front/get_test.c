@@ -52,7 +52,7 @@ static void what_is_behind_an_agents_value_waits_for_it(void **state)
     bed_has(first, 6, "fir");
     bed_expect(b, client, "$6\r\nfir");
     sockets_expect_silence(&b->ends, client);
-    assert_int_equal(b->count, 1); /* one at a time */
+    assert_int_equal(b->agent.count, 1); /* one at a time */
     assert_int_equal(ab_live_stream_send(first->stream, AB_STR("st!")), AB_ERR_OK);
     ab_live_stream_end(first->stream);
     bed_expect(b, client, "st!\r\n:1\r\n");

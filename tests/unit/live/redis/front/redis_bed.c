@@ -15,49 +15,10 @@
 
 /* ----- the agent ----- */
 
-static void send_flood(asked *a)
-{
-    static const char zeros[16384];
-    while (a->stream != NULL && a->left > 0) {
-        size_t len = a->left < sizeof(zeros) ? a->left : sizeof(zeros);
-        if (ab_live_stream_send(a->stream, (ab_str){zeros, len}) != AB_ERR_OK)
-            return; /* on_room follows */
-        a->left -= len;
-        if (a->left == 0)
-            ab_live_stream_end(a->stream);
-    }
-}
-
-static void on_room(void *arg)
-{
-    send_flood(arg);
-}
-
-static void on_over(void *arg, ab_err code, const ab_error *err)
-{
-    asked *a = arg;
-    (void)err;
-    a->stream = NULL;
-    a->code = code;
-}
-
-static const ab_live_handler handler = {.on_room = on_room, .on_over = on_over};
-
-static void serve(void *arg, ab_live_stream *s, const ab_live_request *request)
-{
-    bed *b = arg;
-    assert_true(b->count < ASKED_MAX);
-    asked *a = &b->asked[b->count++];
-    *a = (asked){.stream = s};
-    snprintf(a->method, sizeof(a->method), "%.*s", AB_STR_ARG(request->method));
-    snprintf(a->path, sizeof(a->path), "%.*s", AB_STR_ARG(request->path));
-    ab_live_stream_serve(s, &handler, a);
-}
-
 asked *bed_asked(bed *b, const char *method, const char *path)
 {
-    JOINED_WAIT(&b->ends, b->count > b->taken);
-    asked *a = &b->asked[b->taken++];
+    JOINED_WAIT(&b->ends, b->agent.count > b->taken);
+    asked *a = &b->agent.items[b->taken++];
     assert_string_equal(a->method, method);
     assert_string_equal(a->path, path);
     return a;
@@ -67,7 +28,7 @@ void bed_asked_only(bed *b, size_t count)
 {
     for (int i = 0; i < 50; i++)
         joined_turn(&b->ends);
-    assert_int_equal(b->count, count);
+    assert_int_equal(b->agent.count, count);
 }
 
 void bed_answer(asked *a, int status, const char *name, const char *value)
@@ -95,8 +56,7 @@ void bed_has(asked *a, size_t length, const char *text)
 void bed_flood(asked *a, size_t bytes)
 {
     answer_length(a, bytes);
-    a->left = bytes;
-    send_flood(a);
+    asked_flood(a, bytes);
 }
 
 void bed_lose_agent(bed *b)
@@ -138,7 +98,7 @@ static int start(void **state, bool by_destination)
 {
     bed *b = calloc(1, sizeof(*b));
     *state = b;
-    b->services[0] = (ab_live_service){"redis", serve, b};
+    b->services[0] = (ab_live_service){"redis", asked_serve, &b->agent};
     joined_open(&b->ends, b->services);
     b->lines = logged_open(&b->ends.clock, &b->log);
     ab_redis_front_options o = {.loop = &b->ends.loop,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "live/redis/front/front_priv.h"
+#include "tests/unit/live/asked.h"
 #include "tests/unit/live/sockets.h"
 #include "tests/unit/logged.h"
 
@@ -17,28 +18,16 @@
 #define CHANNEL_PATH "/app%7Cmanaged-resources%7Cguestbook%7C1.8.3"
 #define AWAY         "app|resources-tree|w2_guestbook|1.8.3.gz" /* of w2 */
 
-#define ASKED_MAX 32
-
-/* A request that has reached the agent. */
-typedef struct {
-    ab_live_stream *stream; /* NULL: it is over */
-    char method[16];
-    char path[256];
-    ab_err code; /* how it was over */
-    size_t left; /* bytes of a flood that are to be sent */
-} asked;
-
 typedef struct {
     joined ends;
     ab_live_service services[2];
     ab_redis_front *front;
     ab_log *log;
-    FILE *lines;     /* of the log */
-    int redis;       /* where the control plane's redis listens */
-    bool is_removed; /* w1 is served no more */
-    asked asked[ASKED_MAX];
-    size_t count;
-    size_t taken; /* of them, by bed_asked */
+    FILE *lines;      /* of the log */
+    int redis;        /* where the control plane's redis listens */
+    bool is_removed;  /* w1 is served no more */
+    asked_list agent; /* what w1 was asked */
+    size_t taken;     /* of it, by bed_asked */
 } bed;
 
 /** The mapping is by namespace. */

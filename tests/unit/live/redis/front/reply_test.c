@@ -66,7 +66,7 @@ static void only_a_value_or_none_of_redis_lets_the_agent_be_asked(void **state)
     for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++)
         pass(b, client, redis, "GET " TREE, replies[i]);
     pass(b, client, redis, "PING", "+PONG\r\n");
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
     for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
         bed_tell(b, client, redis, "GET " TREE);
         bed_send(b, redis, allowed[i]);
@@ -99,7 +99,7 @@ static void a_long_value_and_a_long_error_are_taken_whole(void **state)
     bed_expect(b, client, "!300000\r\n");
     sockets_expect(&b->ends, client, (ab_str){x, sizeof(x)});
     bed_expect(b, client, "\r\n+PONG\r\n");
-    assert_int_equal(b->count, 1);
+    assert_int_equal(b->agent.count, 1);
     close(client);
     close(redis);
 }
@@ -249,7 +249,7 @@ static void what_is_not_a_reply_ends_the_connection(void **state)
         close(client);
         close(redis);
     }
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
 }
 
 /* Each client has a connection of its own to such a redis. */

@@ -26,7 +26,7 @@ static asked *listen_to(bed *b, bool in_resp3, int *client, int *redis)
     bed_send(b, *redis, in_resp3 ? "%0\r\n" : "*0\r\n");
     bed_expect(b, *client, in_resp3 ? "%0\r\n" : "*0\r\n");
     bed_tell(b, *client, *redis, "SUBSCRIBE " CHANNEL);
-    assert_int_equal(b->count, b->taken);
+    assert_int_equal(b->agent.count, b->taken);
     bed_send(b, *redis, in_resp3 ? ">3\r\n" CONFIRMED : "*3\r\n" CONFIRMED);
     bed_expect(b, *client, in_resp3 ? ">3\r\n" CONFIRMED : "*3\r\n" CONFIRMED);
     return bed_asked(b, "SUBSCRIBE", CHANNEL_PATH);

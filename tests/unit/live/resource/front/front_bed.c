@@ -16,64 +16,10 @@
 
 /* ----- the agent ----- */
 
-static void send_flood(asked *a)
-{
-    static const char zeros[16384];
-    while (a->stream != NULL && a->left > 0) {
-        size_t len = a->left < sizeof(zeros) ? a->left : sizeof(zeros);
-        if (ab_live_stream_send(a->stream, (ab_str){zeros, len}) != AB_ERR_OK)
-            return; /* on_room follows */
-        a->left -= len;
-        if (a->left == 0)
-            ab_live_stream_end(a->stream);
-    }
-}
-
-static void on_data(void *arg, ab_str bytes)
-{
-    asked *a = arg;
-    a->came += bytes.len;
-    if (!a->bed->greedy)
-        ab_live_stream_consumed(a->stream, bytes.len);
-}
-
-static void on_end(void *arg)
-{
-    ((asked *)arg)->ended = true;
-}
-
-static void on_room(void *arg)
-{
-    send_flood(arg);
-}
-
-static void on_over(void *arg, ab_err code, const ab_error *err)
-{
-    asked *a = arg;
-    (void)err;
-    a->stream = NULL;
-    a->code = code;
-}
-
-static const ab_live_handler handler = {
-    .on_data = on_data, .on_end = on_end, .on_room = on_room, .on_over = on_over};
-
-static void serve(void *arg, ab_live_stream *s, const ab_live_request *request)
-{
-    bed *b = arg;
-    assert_true(b->count < ASKED_MAX);
-    asked *a = &b->asked[b->count++];
-    *a = (asked){.bed = b, .stream = s};
-    snprintf(a->service, sizeof(a->service), "%.*s", AB_STR_ARG(request->service));
-    snprintf(a->method, sizeof(a->method), "%.*s", AB_STR_ARG(request->method));
-    snprintf(a->path, sizeof(a->path), "%.*s", AB_STR_ARG(request->path));
-    ab_live_stream_serve(s, &handler, a);
-}
-
 asked *bed_last(bed *b)
 {
-    assert_true(b->count > 0);
-    return &b->asked[b->count - 1];
+    assert_true(b->agent.count > 0);
+    return &b->agent.items[b->agent.count - 1];
 }
 
 void bed_answer(asked *a, int status, const char *text)
@@ -85,9 +31,8 @@ void bed_answer(asked *a, int status, const char *text)
 
 void bed_flood(asked *a, size_t bytes)
 {
-    a->left = bytes;
     assert_int_equal(ab_live_stream_answer(a->stream, 200, NULL, 0), AB_ERR_OK);
-    send_flood(a);
+    asked_flood(a, bytes);
 }
 
 void bed_lose_agent(bed *b)
@@ -112,8 +57,8 @@ int bed_start(void **state)
     const ab_tls plain = {.insecure = true};
     bed *b = calloc(1, sizeof(*b));
     *state = b;
-    b->services[0] = (ab_live_service){AB_RESOURCE_SERVICE, serve, b};
-    b->services[1] = (ab_live_service){AB_RESOURCE_EXEC_SERVICE, serve, b};
+    b->services[0] = (ab_live_service){AB_RESOURCE_SERVICE, asked_serve, &b->agent};
+    b->services[1] = (ab_live_service){AB_RESOURCE_EXEC_SERVICE, asked_serve, &b->agent};
     joined_open(&b->ends, b->services);
     write_tokens(b);
     b->lines = logged_open(&b->ends.clock, &b->log);
@@ -166,11 +111,11 @@ void bed_read(bed *b, int fd, const char *text, ab_buf *out)
 int bed_ask(bed *b, const char *method, const char *target)
 {
     char head[1024];
-    size_t before = b->count;
+    size_t before = b->agent.count;
     int fd = bed_dial(b);
     snprintf(head, sizeof(head), "%s %s HTTP/1.1\r\n" AS_W1 "\r\n", method, target);
     bed_send(b, fd, head);
-    JOINED_WAIT(&b->ends, b->count == before + 1);
+    JOINED_WAIT(&b->ends, b->agent.count == before + 1);
     return fd;
 }
 

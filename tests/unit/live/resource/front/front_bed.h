@@ -6,6 +6,7 @@
 #pragma once
 
 #include "live/resource/front/front_priv.h"
+#include "tests/unit/live/asked.h"
 #include "tests/unit/live/joined.h"
 #include "tests/unit/logged.h"
 
@@ -14,31 +15,14 @@
 #define AS_W1     "Host: x\r\nAuthorization: Bearer " TOKEN_W1 "\r\n"
 #define PODS      "/api/v1/namespaces/web/pods"
 
-#define ASKED_MAX 300
-
-/* A request that has reached the agent. */
 typedef struct {
-    struct bed *bed;
-    ab_live_stream *stream; /* NULL: it is over */
-    char service[16];
-    char method[16];
-    char path[256];
-    size_t came; /* bytes of its body */
-    bool ended;  /* its body is whole */
-    ab_err code; /* how it was over */
-    size_t left; /* bytes of a flood that are to be sent */
-} asked;
-
-typedef struct bed {
     joined ends;
     ab_live_service services[3];
     ab_resource_front *front;
     char tokens[64];
     ab_log *log;
-    FILE *lines; /* of the log */
-    bool greedy; /* the agent takes bodies, and gives no credits for them */
-    asked asked[ASKED_MAX];
-    size_t count;
+    FILE *lines;      /* of the log */
+    asked_list agent; /* what w1 was asked */
 } bed;
 
 int bed_start(void **state);

@@ -50,7 +50,7 @@ static void what_may_not_be_asked_is_refused_before_the_agent_hears_of_it(void *
             fail_msg("%s\n--- not %s, %s:\n%s", cases[i].request, cases[i].status, cases[i].why,
                      out.ptr);
     }
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
     ab_buf_fini(&out);
 }
 
@@ -61,7 +61,7 @@ static void what_is_asked_reaches_the_agent_without_who_asked(void **state)
     ab_buf_init(&out, 65536);
     int fd = bed_dial(b);
     bed_send(b, fd, "GET /agents/w1" PODS "?limit=5 HTTP/1.1\r\n" ANY "\r\n");
-    JOINED_WAIT(&b->ends, b->count == 1);
+    JOINED_WAIT(&b->ends, b->agent.count == 1);
     assert_string_equal(bed_last(b)->service, "kubernetes");
     assert_string_equal(bed_last(b)->method, "GET");
     assert_string_equal(bed_last(b)->path, PODS "?limit=5");

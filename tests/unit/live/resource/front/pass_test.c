@@ -44,7 +44,7 @@ static void an_agent_has_so_many_requests_and_then_429(void **state)
     assert_non_null(strstr(out.ptr, "HTTP/1.1 429 "));
     assert_non_null(strstr(out.ptr, "retry-after: 1\r\n"));
     close(fds[7]);
-    JOINED_WAIT(&b->ends, b->asked[7].stream == NULL);
+    JOINED_WAIT(&b->ends, b->agent.items[7].stream == NULL);
     close(bed_ask(b, "GET", "/version"));
     for (size_t i = 0; i < AB_LIVE_STREAMS_MAX; i++) {
         if (i != 7)
@@ -130,7 +130,7 @@ static void an_agent_that_does_not_read_stops_its_client_and_gets_all_later(void
     char head[256];
     static char zeros[65536];
     size_t sent = 0;
-    b->greedy = true;
+    b->agent.greedy = true;
     int fd = bed_dial(b);
     snprintf(head, sizeof(head), "POST " PODS " HTTP/1.1\r\n" AS_W1 "Content-Length: %u\r\n\r\n",
              MUCH);
@@ -139,7 +139,7 @@ static void an_agent_that_does_not_read_stops_its_client_and_gets_all_later(void
         n = bed_offer(b, fd, (ab_str){zeros, sizeof(zeros)});
     assert_true(sent < BETWEEN);
     asked *a = bed_last(b);
-    b->greedy = false;
+    b->agent.greedy = false;
     ab_live_stream_consumed(a->stream, a->came);
     while (sent < MUCH) {
         size_t left = MUCH - sent < sizeof(zeros) ? MUCH - sent : sizeof(zeros);

@@ -50,7 +50,7 @@ static void new_requests_are_refused_and_may_be_asked_again(void **state)
         assert_non_null(strstr(out.ptr, "\"message\":\"the principal is stopping; ask again\""));
         assert_non_null(strstr(out.ptr, "\"reason\":\"ServiceUnavailable\""));
     }
-    assert_int_equal(b->count, 0);
+    assert_int_equal(b->agent.count, 0);
     JOINED_WAIT(&b->ends, ab_resource_front_is_drained(b->front));
     ab_buf_fini(&out);
 }

@@ -26,10 +26,10 @@ static int open_terminal(bed *b)
     static const ab_live_field chosen = {{"sec-websocket-protocol", 22}, {"v5.channel.k8s.io", 17}};
     ab_buf out;
     ab_buf_init(&out, 65536);
-    size_t before = b->count;
+    size_t before = b->agent.count;
     int fd = bed_dial(b);
     bed_send(b, fd, OPEN);
-    JOINED_WAIT(&b->ends, b->count == before + 1);
+    JOINED_WAIT(&b->ends, b->agent.count == before + 1);
     assert_string_equal(bed_last(b)->service, "exec");
     assert_string_equal(bed_last(b)->path, EXEC);
     assert_int_equal(ab_live_stream_answer(bed_last(b)->stream, 200, &chosen, 1), AB_ERR_OK);

@@ -8,16 +8,6 @@
 
 #include <cmocka.h>
 #include <poll.h>
-#include <stdlib.h>
-
-/* An event between the ends. */
-typedef struct joined_letter {
-    STAILQ_ENTRY(joined_letter) at;
-    ab_event *event;
-    bool up; /* to the principal */
-    ab_sent done;
-    void *arg;
-} letter;
 
 static int64_t mono_ms(void *arg)
 {
@@ -35,50 +25,30 @@ int64_t joined_now_ms(void)
     return ab_clock_mono_ms(&ab_clock_real);
 }
 
-static ab_err put(joined *j, bool up, ab_event *event, ab_sent done, void *arg)
-{
-    letter *l = calloc(1, sizeof(*l));
-    *l = (letter){.event = ab_event_ref(event), .up = up, .done = done, .arg = arg};
-    STAILQ_INSERT_TAIL(&j->post, l, at);
-    return AB_ERR_OK;
-}
-
 static ab_err send_down(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
 {
     assert_string_equal(agent, "w1");
-    return put(arg, false, event, done, done_arg);
+    post_put(&((joined *)arg)->post, false, event, done, done_arg);
+    return AB_ERR_OK;
 }
 
 static ab_err send_up(void *arg, const char *agent, ab_event *event, ab_sent done, void *done_arg)
 {
     assert_null(agent);
-    return put(arg, true, event, done, done_arg);
+    post_put(&((joined *)arg)->post, true, event, done, done_arg);
+    return AB_ERR_OK;
 }
 
 static void deliver_one(joined *j)
 {
-    letter *l = STAILQ_FIRST(&j->post);
-    STAILQ_REMOVE_HEAD(&j->post, at);
+    letter *l = post_take(&j->post);
     l->done(l->arg, AB_ERR_OK, NULL);
     bool is_taken = j->take != NULL && j->take(j->take_arg, l->up, l->event);
     if (!is_taken && l->up)
         ab_live_hub_deliver(j->hub, "w1", l->event);
     if (!is_taken && !l->up)
         ab_live_spoke_deliver(j->spoke, l->event);
-    ab_event_unref(l->event);
-    free(l);
-}
-
-/* As a transport that is freed, which tells nobody. */
-static void drop_post(joined *j)
-{
-    while (!STAILQ_EMPTY(&j->post)) {
-        letter *l = STAILQ_FIRST(&j->post);
-        STAILQ_REMOVE_HEAD(&j->post, at);
-        free(l->arg);
-        ab_event_unref(l->event);
-        free(l);
-    }
+    letter_free(l);
 }
 
 static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *err)
@@ -111,7 +81,7 @@ int joined_close(joined *j)
 {
     ab_live_hub_free(j->hub);
     ab_live_spoke_free(j->spoke);
-    drop_post(j);
+    post_drop(&j->post);
     uv_run(&j->loop, UV_RUN_DEFAULT);
     int rc = uv_loop_close(&j->loop); /* busy when a handle was left open */
     ab_metrics_free(j->metrics);

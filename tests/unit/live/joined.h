@@ -7,6 +7,7 @@
 
 #include "live/lane/hub.h"
 #include "live/lane/spoke.h"
+#include "tests/unit/live/post.h"
 
 typedef struct joined {
     uv_loop_t loop;
@@ -15,7 +16,7 @@ typedef struct joined {
     ab_metrics *metrics;
     ab_live_hub *hub;
     ab_live_spoke *spoke;
-    STAILQ_HEAD(, joined_letter) post;
+    post post;
     /** What is between the ends, when it would be delivered; NULL: all of it is.
      * @param up  to the principal; event: borrowed. @return it is not delivered */
     bool (*take)(void *arg, bool up, ab_event *event);

@@ -190,18 +190,6 @@ static void what_a_session_that_is_over_said_reaches_no_other(void **state)
     JOINED_WAIT(&f->ends, strcmp(f->text, "new") == 0);
 }
 
-static ab_event *with_data(const ab_event *of, ab_str data)
-{
-    ab_event_draft d = {.data = data};
-    ab_event *e = NULL;
-    for (size_t i = 0; i < ab_event_attr_count(of); i++) {
-        ab_attr a = ab_event_attr_at(of, i);
-        ab_event_set_typed(&d, a.name, a.value, a.type);
-    }
-    assert_int_equal(ab_event_new(&d, &e, NULL), AB_ERR_OK);
-    return e;
-}
-
 static void what_is_not_a_frame_ends_the_session_and_the_next_request_begins_another(void **state)
 {
     static const char *const garbage[] = {
@@ -215,7 +203,7 @@ static void what_is_not_a_frame_ends_the_session_and_the_next_request_begins_ano
         f->is_holding = true;
         answer(f, "true");
         JOINED_WAIT(&f->ends, f->count > before);
-        ab_event *forged = with_data(f->kept[before], ab_str_of(garbage[i]));
+        ab_event *forged = event_with_data(f->kept[before], ab_str_of(garbage[i]));
         ab_live_hub_deliver(f->ends.hub, "w1", forged);
         ab_event_unref(forged);
         f->is_holding = false;

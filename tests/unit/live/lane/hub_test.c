@@ -7,6 +7,7 @@
 #include "live/lane/spoke.h"
 #include "schema/attributes.h"
 #include "tests/unit/live/identities.h"
+#include "tests/unit/live/post.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,15 +24,6 @@
 
 static const char zeros[16384];
 static const ab_str BLOCK = {zeros, sizeof(zeros)};
-
-/* An event under way. */
-typedef struct letter {
-    STAILQ_ENTRY(letter) at;
-    ab_event *event;
-    bool up; /* to the principal */
-    ab_sent done;
-    void *arg;
-} letter;
 
 /* What a stream has heard, at either end. */
 typedef struct {
@@ -52,7 +44,7 @@ typedef struct {
     ab_live_spoke *spoke;
     ab_live_service services[2];
     identities sealing; /* zeros: in the clear */
-    STAILQ_HEAD(, letter) post;
+    post post;
     int lost, repeated; /* how many of the next frames to the agent are lost, or come twice */
     int full;           /* how many sends to the agent are refused as FULL */
     ab_err outcome;     /* of what is sent */
@@ -78,10 +70,8 @@ static int64_t wall_us(void *arg)
 
 static ab_err put(pair *p, bool up, ab_event *event, ab_sent done, void *arg)
 {
-    letter *l = calloc(1, sizeof(*l));
     ab_str data = ab_event_data(event);
-    *l = (letter){.event = ab_event_ref(event), .up = up, .done = done, .arg = arg};
-    STAILQ_INSERT_TAIL(&p->post, l, at);
+    post_put(&p->post, up, event, done, arg);
     p->events++;
     if (data.len >= sizeof(SECRET) - 1 &&
         memmem(data.ptr, data.len, SECRET, sizeof(SECRET) - 1) != NULL)
@@ -119,8 +109,7 @@ static void hand_over(pair *p, const letter *l)
 
 static void deliver_one(pair *p)
 {
-    letter *l = STAILQ_FIRST(&p->post);
-    STAILQ_REMOVE_HEAD(&p->post, at);
+    letter *l = post_take(&p->post);
     const ab_error err = {.code = p->outcome, .text = "not sent"};
     l->done(l->arg, p->outcome, p->outcome == AB_ERR_OK ? NULL : &err);
     if (!l->up && p->lost > 0) {
@@ -130,8 +119,7 @@ static void deliver_one(pair *p)
         for (; !l->up && p->repeated > 0; p->repeated--)
             hand_over(p, l);
     }
-    ab_event_unref(l->event);
-    free(l);
+    letter_free(l);
 }
 
 /* Until nothing is under way. */
@@ -264,24 +252,12 @@ static int set_up(void **state)
     return 0;
 }
 
-/* As a transport that is freed, which tells nobody. */
-static void drop_post(pair *p)
-{
-    while (!STAILQ_EMPTY(&p->post)) {
-        letter *l = STAILQ_FIRST(&p->post);
-        STAILQ_REMOVE_HEAD(&p->post, at);
-        free(l->arg);
-        ab_event_unref(l->event);
-        free(l);
-    }
-}
-
 static int tear_down(void **state)
 {
     pair *p = *state;
     ab_live_hub_free(p->hub);
     ab_live_spoke_free(p->spoke);
-    drop_post(p);
+    post_drop(&p->post);
     while (uv_run(&p->loop, UV_RUN_ONCE) != 0)
         ;
     assert_int_equal(uv_loop_close(&p->loop), 0);
@@ -467,18 +443,6 @@ static void a_frame_that_comes_twice_is_taken_once(void **state)
     assert_int_equal(p->hub_ear.overs, 0);
 }
 
-static ab_event *frame_like(const ab_event *of, ab_str data)
-{
-    ab_event_draft d = {.data = data};
-    ab_event *e = NULL;
-    for (size_t i = 0; i < ab_event_attr_count(of); i++) {
-        ab_attr a = ab_event_attr_at(of, i);
-        ab_event_set_typed(&d, a.name, a.value, a.type);
-    }
-    assert_int_equal(ab_event_new(&d, &e, NULL), AB_ERR_OK);
-    return e;
-}
-
 static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
 {
     pair *p = *state;
@@ -490,7 +454,7 @@ static void a_frame_that_was_changed_ends_a_sealed_session(void **state)
     ab_str data = ab_event_data(l->event);
     char *copy = ab_str_dup(data);
     copy[data.len - 1] = (char)(copy[data.len - 1] ^ 1);
-    ab_event *forged = frame_like(l->event, (ab_str){copy, data.len});
+    ab_event *forged = event_with_data(l->event, (ab_str){copy, data.len});
     ab_event_unref(l->event);
     l->event = forged;
     free(copy);
@@ -505,7 +469,7 @@ static void an_agent_that_was_started_since_says_so_at_once(void **state)
     pair *p = *state;
     open_stream(p);
     ab_live_spoke_free(p->spoke);
-    drop_post(p); /* it was killed: nobody was told */
+    post_drop(&p->post); /* it was killed: nobody was told */
     p->spoke = NULL;
     const ab_live_lane_env env = {.loop = &p->loop,
                                   .metrics = p->metrics,

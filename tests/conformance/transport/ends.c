@@ -543,6 +543,23 @@ void ab_end_put(ab_end *end, const char *agent, const char *key, uint64_t versio
     assert_true(ab_end_try_put(end, agent, key, version));
 }
 
+unsigned ab_end_fill(ab_end *end, const char *agent, size_t bytes, ab_sending *sending)
+{
+    static const char filler[64 * 1024] = {' '};
+    assert_true(bytes <= sizeof(filler));
+    for (unsigned n = 1; n < AB_END_RECEIPT_MAX; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "fill/%u", n);
+        const ab_draft draft = {.key = key, .version = n, .data = {filler, bytes}};
+        ab_err e = ab_end_send(end, agent, &draft, sending);
+        if (e == AB_ERR_FULL)
+            return n - 1;
+        assert_int_equal(e, AB_ERR_OK);
+    }
+    fail_msg("never FULL");
+    return 0;
+}
+
 bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint64_t version,
                            ab_sending *sending)
 {

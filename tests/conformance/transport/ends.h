@@ -173,6 +173,10 @@ ab_err ab_end_send(ab_end *end, const char *agent, const ab_draft *draft, ab_sen
 void ab_end_put(ab_end *end, const char *agent, const char *key, uint64_t version);
 /** The same. @return false when it is not accepted, as while nobody is reached */
 bool ab_end_try_put(ab_end *end, const char *agent, const char *key, uint64_t version);
+/** Send events of so many bytes, under keys of their own ("fill/1", ...), until FULL.
+ * @param bytes    64 KiB at most
+ * @param sending  of all of them; may be NULL. @return how many were accepted */
+unsigned ab_end_fill(ab_end *end, const char *agent, size_t bytes, ab_sending *sending);
 /** Send any event. */
 ab_err ab_end_send_event(ab_end *end, const char *agent, ab_lane lane, ab_event *event,
                          int64_t deadline_ms, ab_sending *sending);

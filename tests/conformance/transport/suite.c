@@ -430,23 +430,6 @@ static void deliveries_pause_at_the_cap_and_nothing_is_lost(void **state)
     assert_int_equal(ab_end_peer_of(agent, "w1")->most_open, 4);
 }
 
-/* Sends kilobytes under keys of their own until FULL; tells how many were accepted. */
-static unsigned fill(ab_end *end, unsigned from)
-{
-    static const char filler[1024] = {' '};
-    for (unsigned n = from; n < AB_END_RECEIPT_MAX; n++) {
-        char key[64];
-        snprintf(key, sizeof(key), "cmd/%u", n);
-        const ab_draft draft = {.key = key, .version = n + 1, .data = {filler, sizeof(filler)}};
-        ab_err e = ab_end_send(end, "w1", &draft, NULL);
-        if (e == AB_ERR_FULL)
-            return n;
-        assert_int_equal(e, AB_ERR_OK);
-    }
-    fail_msg("never FULL");
-    return 0;
-}
-
 static void a_full_queue_says_so_and_says_when_there_is_room(void **state)
 {
     ab_ends *ends = *state;
@@ -455,7 +438,7 @@ static void a_full_queue_says_so_and_says_when_there_is_room(void **state)
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     ab_ends_pair(ends, &principal, &agent);
-    unsigned accepted = fill(principal, 0);
+    unsigned accepted = ab_end_fill(principal, "w1", 1024, NULL);
     assert_int_equal(ab_end_peer_of(principal, "w1")->writable, 0);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
     put_numbered(principal, "w1", "cmd", accepted, accepted + 1);

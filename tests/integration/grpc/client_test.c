@@ -15,12 +15,11 @@
 
 static int begin(void **state)
 {
-    world *w = malloc(sizeof(*w));
-    world_init(w);
+    world_set_up(state);
+    world *w = *state;
     if (getenv("AB_GRPC_PLAIN") == NULL)
         world_use_tls(w);
     w->port = (int)strtol(getenv("AB_GRPC_PORT"), NULL, 10);
-    *state = w;
     return 0;
 }
 
@@ -29,13 +28,6 @@ static int connected(void **state)
     begin(state);
     world_start_client(*state);
     world_wait_link(*state, AB_RPC_UP);
-    return 0;
-}
-
-static int end(void **state)
-{
-    world_fini(*state);
-    free(*state);
     return 0;
 }
 
@@ -246,7 +238,7 @@ static void a_foreign_client_is_refused(void **state)
     assert_int_equal(w->ups, 0);
 }
 
-#define CONNECTED(name) cmocka_unit_test_setup_teardown(name, connected, end)
+#define CONNECTED(name) cmocka_unit_test_setup_teardown(name, connected, world_tear_down)
 
 int main(void)
 {
@@ -265,10 +257,10 @@ int main(void)
     };
     const struct CMUnitTest pings[] = {
         cmocka_unit_test_setup_teardown(too_many_pings_are_seen_as_such_and_become_fewer, begin,
-                                        end),
+                                        world_tear_down),
     };
     const struct CMUnitTest foreign[] = {
-        cmocka_unit_test_setup_teardown(a_foreign_client_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(a_foreign_client_is_refused, begin, world_tear_down),
     };
     const struct CMUnitTest last[] = {CONNECTED(the_server_goes_in_order)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,24 +6,9 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-static int begin(void **state)
-{
-    *state = malloc(sizeof(world));
-    world_init(*state);
-    return 0;
-}
-
-static int end(void **state)
-{
-    world_fini(*state);
-    free(*state);
-    return 0;
-}
 
 static void count_release(void *owner)
 {
@@ -84,7 +69,7 @@ static void lent_bytes_come_back_when_they_are_not_sent(void **state)
     seen_fini(&s);
 }
 
-#define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void)
 {

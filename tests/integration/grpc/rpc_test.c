@@ -15,25 +15,10 @@
 
 #include <cmocka.h>
 
-static int plain(void **state)
-{
-    world *w = malloc(sizeof(*w));
-    world_init(w);
-    *state = w;
-    return 0;
-}
-
 static int secure(void **state)
 {
-    plain(state);
+    world_set_up(state);
     world_use_tls(*state);
-    return 0;
-}
-
-static int end(void **state)
-{
-    world_fini(*state);
-    free(*state);
     return 0;
 }
 
@@ -679,8 +664,8 @@ static void a_server_with_bad_settings_is_not_made(void **state)
     }
 }
 
-#define PLAIN(name)  cmocka_unit_test_setup_teardown(name, plain, end)
-#define SECURE(name) cmocka_unit_test_setup_teardown(name, secure, end)
+#define PLAIN(name)  cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
+#define SECURE(name) cmocka_unit_test_setup_teardown(name, secure, world_tear_down)
 
 int main(void)
 {

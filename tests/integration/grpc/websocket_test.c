@@ -8,7 +8,6 @@
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -18,18 +17,10 @@
 
 static int begin(void **state)
 {
-    world *w = malloc(sizeof(*w));
-    world_init(w);
+    world_set_up(state);
+    world *w = *state;
     w->server_tls.websocket = true;
     w->client_tls.websocket = true;
-    *state = w;
-    return 0;
-}
-
-static int end(void **state)
-{
-    world_fini(*state);
-    free(*state);
     return 0;
 }
 
@@ -155,7 +146,7 @@ static void a_peer_that_answers_no_ping_is_dead(void **state)
     close(fd);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, world_tear_down)
 
 int main(void)
 {

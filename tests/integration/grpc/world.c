@@ -313,6 +313,21 @@ void world_fini(world *w)
     ab_log_free(w->log);
 }
 
+int world_set_up(void **state)
+{
+    world *w = malloc(sizeof(*w));
+    world_init(w);
+    *state = w;
+    return 0;
+}
+
+int world_tear_down(void **state)
+{
+    world_fini(*state);
+    free(*state);
+    return 0;
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     bool *passed = timer->data;

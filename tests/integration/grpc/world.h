@@ -62,6 +62,9 @@ void world_start_client(world *w);
 /** Both, and wait until the link is up. */
 void world_start(world *w);
 void world_fini(world *w);
+/** Set-up and tear-down of a test whose state is a world. */
+int world_set_up(void **state);
+int world_tear_down(void **state);
 /** Run the loop until `done` holds; fails the test after a minute. */
 void world_wait(world *w, bool (*done)(void *arg), void *arg);
 /** Run the loop for a while, for what should not happen. */

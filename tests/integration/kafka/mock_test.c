@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#define LARGE (64 * 1024)
+
 static void open_cluster(ab_ends *ends)
 {
     ab_mock_open(ends, 2, 0);
@@ -223,23 +225,6 @@ static void a_coordinator_that_is_not_ready_is_waited_for(void **state)
     assert_flows(ends, principal, agent, "app");
 }
 
-/* Sends large events under keys of their own until FULL; tells how many were accepted. */
-static unsigned fill(ab_end *end, const char *agent)
-{
-    static const char filler[64 * 1024] = {' '};
-    for (unsigned n = 1; n < 1000; n++) {
-        char key[64];
-        snprintf(key, sizeof(key), "fill/%u", n);
-        const ab_draft draft = {.key = key, .version = n, .data = {filler, sizeof(filler)}};
-        ab_err e = ab_end_send(end, agent, &draft, NULL);
-        if (e == AB_ERR_FULL)
-            return n - 1;
-        assert_int_equal(e, AB_ERR_OK);
-    }
-    fail_msg("never FULL");
-    return 0;
-}
-
 /* The principal serves both; w1 cannot be written to while no broker leads its partition. */
 static void serve_two(ab_ends *ends, ab_end **principal, ab_end **w1, ab_end **w2)
 {
@@ -260,14 +245,14 @@ static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
     ab_end *w2 = NULL;
     serve_two(ends, &principal, &w1, &w2);
     ab_mock_lead(ends, "down.w1.state", -1);
-    unsigned waiting = fill(principal, "w1");
+    unsigned waiting = ab_end_fill(principal, "w1", LARGE, NULL);
     for (uint64_t n = 1; n <= 20; n++) {
         char key[32];
         snprintf(key, sizeof(key), "app/%u", (unsigned)n);
         ab_end_put(principal, "w2", key, n);
         AB_UNTIL(ends, ab_end_count(w2, key) == 1);
     }
-    assert_true(fill(principal, "w2") > 0);
+    assert_true(ab_end_fill(principal, "w2", LARGE, NULL) > 0);
     AB_UNTIL(ends, ab_end_says(principal, "topic mock.down.w1.state takes no events"));
     assert_int_equal(ab_end_count(w1, NULL), 0);
     ab_mock_lead(ends, "down.w1.state", 1);
@@ -287,9 +272,10 @@ static void an_agent_whose_events_time_out_holds_up_no_other(void **state)
     ab_end *w2 = NULL;
     serve_two(ends, &principal, &w1, &w2);
     ab_mock_lead(ends, "down.w1.state", -1);
-    assert_true(fill(principal, "w1") > 1);
+    assert_true(ab_end_fill(principal, "w1", LARGE, NULL) > 1);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
-    assert_int_equal(fill(principal, "w1"), 1); /* to see whether it can be written to again */
+    /* To see whether it can be written to again. */
+    assert_int_equal(ab_end_fill(principal, "w1", LARGE, NULL), 1);
     AB_UNTIL(ends, ab_end_try_put(principal, "w2", "app/a", 1));
     AB_UNTIL(ends, ab_end_count(w2, "app/a") == 1);
 }

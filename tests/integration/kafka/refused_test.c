@@ -58,23 +58,6 @@ static void start_all(ab_ends *ends, ab_end **principal, ab_end *agents[AGENTS])
     }
 }
 
-/* Sends w1 large events until FULL; tells how many were taken. */
-static unsigned fill(ab_end *principal, ab_sending *sending)
-{
-    static const char filler[64 * 1024] = {' '};
-    for (unsigned n = 1; n < 1000; n++) {
-        char key[32];
-        snprintf(key, sizeof(key), "fill/%u", n);
-        const ab_draft draft = {.key = key, .version = n, .data = {filler, sizeof(filler)}};
-        ab_err e = ab_end_send(principal, "w1", &draft, sending);
-        if (e == AB_ERR_FULL)
-            return n - 1;
-        assert_int_equal(e, AB_ERR_OK);
-    }
-    fail_msg("never FULL");
-    return 0;
-}
-
 /* In turns, each as soon as the last one has arrived; larger than what w1's leave of the queue. */
 static void assert_others_go_on(ab_ends *ends, ab_end *principal, ab_end *const agents[AGENTS],
                                 unsigned first)
@@ -99,7 +82,7 @@ static void an_agent_whose_topic_refuses_events_holds_up_no_other(void **state)
     ab_ends_set(ends, "kafka.queue=4MiB");
     start_all(ends, &principal, agents);
     need(ends, "2");
-    unsigned held = fill(principal, &sending);
+    unsigned held = ab_end_fill(principal, "w1", 64 * 1024, &sending);
     assert_others_go_on(ends, principal, agents, 0);
     AB_UNTIL(ends, ab_end_says(principal, "down.w1.state takes no events"));
     int taken = sending.finished;

@@ -115,8 +115,19 @@ static ab_resource_decision decide_connect(const ab_resource_policy *p, const ab
     return p->exec ? AB_RESOURCE_ALLOWED : refuse(why, "live.exec is false");
 }
 
-/* Two ways around a mask: writing what was shown masked over the value, and JSON patches, which can
- * test a value and copy it to where it is shown. */
+/* Patches that can only write values. JSON patches can test one, and copy it to where it is shown.
+ * Of what has no type, or one that is not known here, only the API server knows what it does. */
+static bool only_writes(ab_str type)
+{
+    static const char *const TYPES[] = {"application/merge-patch+json",
+                                        "application/strategic-merge-patch+json",
+                                        "application/apply-patch+yaml", NULL};
+    const char *end = type.len == 0 ? NULL : memchr(type.ptr, ';', type.len);
+    return ab_str_is_one_of((ab_str){type.ptr, end == NULL ? type.len : (size_t)(end - type.ptr)},
+                            TYPES);
+}
+
+/* Two ways around a mask: writing what was shown masked over the value, and patches that read. */
 static ab_resource_decision decide_secret(const ab_resource_policy *p, const ab_resource_map *m,
                                           ab_str type, ab_error *why)
 {
@@ -126,8 +137,9 @@ static ab_resource_decision decide_secret(const ab_resource_policy *p, const ab_
         return refuse(why, "tokens need live.kubernetes.secrets: clear");
     if (m->verb == AB_RESOURCE_UPDATE)
         return refuse(why, "replacing a Secret needs live.kubernetes.secrets: clear");
-    if (m->verb == AB_RESOURCE_PATCH && ab_str_starts(type, "application/json-patch+json"))
-        return refuse(why, "JSON patches of Secrets need live.kubernetes.secrets: clear");
+    if (m->verb == AB_RESOURCE_PATCH && !only_writes(type))
+        return refuse(why, "patches of Secrets, other than merge patches and applied "
+                           "configurations, need live.kubernetes.secrets: clear");
     return AB_RESOURCE_ALLOWED;
 }
 

@@ -194,5 +194,26 @@ class Managed(Access):
         stored = self.bare("GET", self.path("secrets", "s")).json()["data"]
         self.assertEqual(stored, {"password": "aHVudGVyMg==", "b": "Yw=="})
 
+    def patch_of_types(self, name, patch, types):
+        connection = self.connect()
+        body = json.dumps(patch).encode()
+        connection.putrequest("PATCH", self.path("secrets", name))
+        connection.putheader("Authorization", f"Bearer {TOKEN_W1}")
+        connection.putheader("Content-Length", str(len(body)))
+        for content_type in types:
+            connection.putheader("Content-Type", content_type)
+        connection.endheaders(body)
+        return Answer(connection.getresponse())
+
+    def test_no_patch_copies_a_value_of_a_secret_to_where_it_is_shown(self):
+        self.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": self.tracked},
+                    "stringData": {"password": "hunter2"}})
+        copies = [{"op": "copy", "from": "/data/password", "path": "/metadata/annotations/shown"}]
+        for types in (["application/json-patch+json"], ["", "application/json-patch+json"]):
+            answer = self.patch_of_types("s", copies, types)
+            self.assertNotIn(b"aHVudGVyMg", answer.body)
+            self.assertEqual(answer.code, 403)
+            self.assertIn("live.kubernetes.secrets", answer.json()["message"])
+
 
 unittest.main()

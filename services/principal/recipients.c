@@ -54,6 +54,16 @@ static void entry_fini(void *value)
     free(e->text);
 }
 
+/* A file that is just being written has no certificate, and is read again when it is whole. */
+static ab_err check_next_ca(const ab_recipients *r, const ab_buf *ca, ab_error *err)
+{
+    STACK_OF(X509) *authorities = NULL;
+    bool none = r->ca.len > 0 && ab_pem_certs(ab_buf_str(ca), &authorities) == AB_ERR_PARSE;
+    sk_X509_pop_free(authorities, X509_free);
+    return none ? ab_fail(err, AB_ERR_CONFIG, "%s: not a PEM file of certificates", r->ca_file)
+                : AB_ERR_OK;
+}
+
 /* On failure nothing has changed. */
 static ab_err read_ca(ab_recipients *r, ab_error *err)
 {
@@ -61,6 +71,8 @@ static ab_err read_ca(ab_recipients *r, ab_error *err)
     ab_buf_init(&ca, AB_PEM_MAX);
     r->ca_seen = ab_file_stamp_of(r->ca_file);
     ab_err e = ab_file_read_named(r->ca_file, &ca, err);
+    if (e == AB_ERR_OK)
+        e = check_next_ca(r, &ca, err);
     if (e != AB_ERR_OK) {
         ab_buf_fini(&ca);
         return e;
@@ -276,7 +288,8 @@ ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *
 
 /* --- told by the agent --- */
 
-/* One that is not trusted changes nothing. */
+/* One that is not trusted changes nothing: whoever can write to the log could take Secrets from an
+ * agent by it. */
 static void judge(const ab_recipients *r, struct entry *entry)
 {
     ab_error err = {0};
@@ -386,7 +399,14 @@ static void drop_revoked(const ab_recipients *r, struct entry *entry)
     entry->seen = (ab_file_stamp){0};
 }
 
-static void renew_all(ab_recipients *r, bool other_revoked,
+/* Nobody has said that the authorities of now would trust it. */
+static void drop_told(struct entry *entry)
+{
+    ab_seal_recipient_free(entry->told);
+    entry->told = NULL;
+}
+
+static void renew_all(ab_recipients *r, bool other_ca, bool other_revoked,
                       void (*changed)(void *arg, const char *agent), void *arg)
 {
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
@@ -394,6 +414,8 @@ static void renew_all(ab_recipients *r, bool other_revoked,
         const used before = used_now(entry);
         if (other_revoked)
             drop_revoked(r, entry);
+        if (other_ca)
+            drop_told(entry);
         renew_given(r, entry);
         if (entry->text != NULL)
             judge(r, entry);
@@ -440,7 +462,7 @@ void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const cha
     bool other_ca = renew_ca(r);
     bool other_revoked = renew_revoked(r);
     if (other_ca || other_revoked)
-        renew_all(r, other_revoked, changed, arg);
+        renew_all(r, other_ca, other_revoked, changed, arg);
     else
         renew_some(r, changed, arg);
     check_some(r, changed, arg);

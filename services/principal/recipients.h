@@ -33,9 +33,9 @@ AB_MUST_USE ab_err ab_recipients_configure(ab_recipients *r, const char *agent, 
 bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate);
 /** Read again those of the files that have changed, of more than 100 certificates of agents the 100
  * that were looked at longest ago, and check what agents told that has not been checked; what
- * cannot be used is logged and changes nothing. `changed` is
- * called for every agent whose Secrets are sealed to another certificate from
- * now on. */
+ * cannot be used is logged and changes nothing. When the authorities have changed, what each agent
+ * told last is judged by them, and nothing else counts. `changed` is called for every agent whose
+ * Secrets are sealed to another certificate from now on. */
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
                           void *arg);
 /** Forget an agent. */

@@ -359,6 +359,28 @@ static void what_an_agent_told_is_judged_again_by_other_authorities(void **state
     assert_int_equal(renewed(), 0);
 }
 
+static void nothing_is_sealed_to_one_of_an_authority_that_is_trusted_no_more(void **state)
+{
+    (void)state;
+    char id[80], both[16384];
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
+    snprintf(id, sizeof(id), "%s", ab_recipients_id(r, "west"));
+    snprintf(both, sizeof(both), "%s%s", certs.ca.cert, certs.other_ca.cert);
+    rewrite(ca_path, both);
+    assert_int_equal(renewed(), 0);
+    assert_true(opens("west", &certs.west));
+    rewrite(ca_path, ""); /* as a file that is just being written */
+    assert_int_equal(renewed(), 0);
+    assert_true(opens("west", &certs.west));
+    rewrite(ca_path, certs.other_ca.cert);
+    assert_int_equal(renewed(), 1);
+    assert_null(ab_recipients_id(r, "west"));
+    assert_false(opens("west", &certs.west));
+    assert_true(logged("the agent's certificate is gone", "agent=west", id));
+    assert_true(ab_recipients_offer(r, "west", certs.stranger.cert));
+    assert_true(opens("west", &certs.stranger));
+}
+
 static void the_name_is_read_by_the_rule_of_logins(void **state)
 {
     (void)state;
@@ -599,6 +621,7 @@ int main(void)
         TEST(an_agent_that_goes_is_forgotten),
         TEST(a_given_file_that_changes_is_read_again),
         TEST(what_an_agent_told_is_judged_again_by_other_authorities),
+        TEST(nothing_is_sealed_to_one_of_an_authority_that_is_trusted_no_more),
     };
     return cmocka_run_group_tests(tests, make_certs, free_certs);
 }

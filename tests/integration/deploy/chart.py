@@ -24,15 +24,15 @@ def merged(values, more):
     return both
 
 
-def helm(values, *args):
+def helm(values, *args, release="argobus", namespace=NAMESPACE):
     """The finished `helm template`."""
-    command = [os.environ["HELM_DEV"], "template", "argobus", str(CHART), "--namespace", NAMESPACE, "--values", "-", *args]
+    command = [os.environ["HELM_DEV"], "template", release, str(CHART), "--namespace", namespace, "--values", "-", *args]
     return subprocess.run(command, input=json.dumps(values), text=True, capture_output=True, timeout=120)
 
 
-def render(values, *args):
+def render(values, *args, **options):
     """The manifests, as Helm would apply them."""
-    done = helm(values, *args)
+    done = helm(values, *args, **options)
     assert done.returncode == 0, f"{values}\n{done.stderr}"
     return [o for o in yaml.load_all(done.stdout, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if o]
 

@@ -152,6 +152,15 @@ class Combinations(unittest.TestCase):
                         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
 
 
+def scalars(value):
+    """All that a manifest says, without what it is called."""
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return [value]
+    return [scalar for part in value for scalar in scalars(part)]
+
+
 class Details(unittest.TestCase):
     def test_options_of_config_reach_the_file_beside_those_of_the_values(self):
         text = config(render(merged(AGENT, {"config": {"kafka": {"compression": "zstd"}, "agent": {"adoption": "never"}}})))
@@ -222,6 +231,24 @@ class Details(unittest.TestCase):
         rules = [r for group in groups for r in group["rules"] if "alert" in r]
         self.assertEqual([r["alert"] for r in rules], [name for name in names if name != "ArgobusPrincipalDown"])
         self.assertTrue(rules[0]["annotations"]["runbook_url"].startswith("https://wiki.example.com/argobus/docs/"))
+
+    def test_names_that_yaml_takes_for_numbers_stay_names(self):
+        more = {"fullnameOverride": "12", "serviceAccount": {"name": "12"}, "priorityClassName": "12", "live": {"enabled": True},
+                "persistence": {"existingClaim": "12"}, "podDisruptionBudget": {"enabled": True},
+                "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}}}
+        own = {"secretName": "12", "certKey": "12", "keyKey": "12", "ca": {"secretName": "12", "key": "12"}}
+        issued = {"secretName": "12", "certManager": {"enabled": True, "issuerRef": {"name": "12"}}}
+        principal = {"service": {"type": "LoadBalancer", "loadBalancerClass": "12"}, "agents": [{"name": "12"}]}
+        for values in (merged(AGENT, {"agent": {"name": "12"}, "live": {"namespaces": ["12"]}}), merged(PRINCIPAL, principal)):
+            for tls in (own, issued):
+                with self.subTest(role=values["role"], tls=list(tls)):
+                    sasl = {"mechanism": "PLAIN", "username": "12", "passwordSecret": {"name": "12", "key": "12"}}
+                    manifests = render(merged(merged(values, more), {"tls": tls, "kafka": {"prefix": "1.10", "sasl": sasl}}),
+                                       release="12", namespace="12")
+                    self.assertNotIn(12, [scalar for o in manifests for scalar in scalars(o)])
+                    written = yaml.safe_load(config(manifests))
+                    self.assertEqual(written["kafka"]["prefix"], "1.10")
+                    self.assertNotIn(12, scalars(written))
 
     def test_a_digest_wins_over_a_tag(self):
         digest = "sha256:" + "a" * 64

@@ -16,7 +16,7 @@ refuses a `config` that sets what other values decide.
 
 {{- define "argobus.config.kafka" -}}
 brokers: {{ toJson .Values.kafka.brokers }}
-prefix: {{ .Values.kafka.prefix }}
+prefix: {{ .Values.kafka.prefix | quote }}
 {{- with .Values.kafka.topics }}
 topics: {{ . }}
 {{- end }}
@@ -163,7 +163,7 @@ secrets:
 {{- end }}
 store:
   kind: kubernetes
-  namespace: {{ include "argobus.argocd" . }}
+  namespace: {{ include "argobus.argocd" . | quote }}
   {{- with .Values.createNamespaces }}
   kubernetes:
     create-namespaces: {{ toJson . }}

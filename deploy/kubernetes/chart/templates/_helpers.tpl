@@ -15,7 +15,7 @@
 
 {{- define "argobus.selector" -}}
 app.kubernetes.io/name: argobus-{{ .Values.role }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "argobus.labels" -}}
@@ -62,6 +62,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "argobus.subjects" -}}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "argobus.account" . }}
-    namespace: {{ .Release.Namespace }}
+    name: {{ include "argobus.account" . | quote }}
+    namespace: {{ .Release.Namespace | quote }}
 {{- end -}}

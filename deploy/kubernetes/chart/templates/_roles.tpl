@@ -4,7 +4,7 @@
 {{- define "argobus.roles.principal" -}}
 {{- $name := include "argobus.fullname" . -}}
 - kind: ClusterRole
-  name: {{ $name }}
+  name: {{ $name | quote }}
   rules:
     - apiGroups: [argoproj.io]
       resources: [applications]
@@ -13,7 +13,7 @@
       resources: [events] # in agents' namespaces: deletions that are held back
       verbs: [create]
 - kind: Role
-  name: {{ $name }}
+  name: {{ $name | quote }}
   rules:
     - apiGroups: [argoproj.io]
       resources: [appprojects]
@@ -68,7 +68,7 @@
 {{- define "argobus.roles.agent" -}}
 {{- $name := include "argobus.fullname" . -}}
 - kind: Role
-  name: {{ $name }}
+  name: {{ $name | quote }}
   rules:
     - apiGroups: [argoproj.io]
       resources: [applications, appprojects]

@@ -43,25 +43,25 @@
     sources:
       {{- if include "argobus.certificate" . }}
       - secret:
-          name: {{ include "argobus.certificate" . }}
+          name: {{ include "argobus.certificate" . | quote }}
           items:
-            - {key: {{ .Values.tls.certKey }}, path: tls.crt}
-            - {key: {{ .Values.tls.keyKey }}, path: tls.key}
+            - {key: {{ .Values.tls.certKey | quote }}, path: tls.crt}
+            - {key: {{ .Values.tls.keyKey | quote }}, path: tls.key}
       {{- end }}
       {{- if include "argobus.ca" . }}
       - secret:
-          name: {{ include "argobus.ca" . }}
+          name: {{ include "argobus.ca" . | quote }}
           items:
-            - {key: {{ .Values.tls.ca.key }}, path: ca.crt}
+            - {key: {{ .Values.tls.ca.key | quote }}, path: ca.crt}
       {{- end }}
 {{- end }}
 {{- range include "argobus.secrets" . | fromJsonArray }}
 - name: {{ .volume }}
   secret:
-    secretName: {{ .name }}
+    secretName: {{ .name | quote }}
     defaultMode: 0440
     items:
-      - {key: {{ .key }}, path: {{ .path }}}
+      - {key: {{ .key | quote }}, path: {{ .path }}}
 {{- end }}
 {{- end -}}
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/command.h"
 
+#include "services/ctl/plain.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *ab_ctl_value(const ab_ctl *ctl, const char *flag)
@@ -30,10 +33,14 @@ const char *ab_ctl_program(void)
 int ab_ctl_fail(int code, const char *format, ...)
 {
     va_list args;
+    char *text = NULL;
     va_start(args, format);
-    fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    int len = vasprintf(&text, format, args);
     va_end(args);
+    if (len >= 0)
+        ab_ctl_make_plain(text, (size_t)len, true);
+    fprintf(stderr, "%s: %s\n", program, len >= 0 ? text : "out of memory");
+    if (len >= 0)
+        free(text);
     return code;
 }

@@ -67,5 +67,6 @@ void ab_ctl_set_program(const char *argv0);
 /** That name, for usage and errors; "argobusctl" at first. */
 const char *ab_ctl_program(void);
 
-/** Say on standard error what went wrong: the program, ": " and the text. @return `code` */
+/** Say on standard error what went wrong: the program, ": " and the text, in which control
+ * characters other than line ends become blanks. @return `code` */
 __attribute__((format(printf, 2, 3))) int ab_ctl_fail(int code, const char *format, ...);

@@ -2,6 +2,7 @@
 #include "services/ctl/output.h"
 
 #include "base/yaml/yaml.h"
+#include "services/ctl/plain.h"
 
 #include <stdio.h>
 
@@ -38,30 +39,13 @@ void ab_ctl_put_member(const cJSON *object, const char *name, ab_buf *out)
     ab_buf_put(out, ab_doc_text(object, name));
 }
 
-/* U+0080 to U+009F, which terminals take for the start of a control sequence. */
-static bool is_c1_control(const char *at, size_t len)
-{
-    return len >= 2 && (unsigned char)at[0] == 0xc2 && ((unsigned char)at[1] & 0xe0) == 0x80;
-}
-
-/* What an agent reports must not move the cursor of a terminal. */
-static void make_plain(ab_buf *text)
-{
-    for (size_t i = 0; i < text->len; i++) {
-        if (is_c1_control(text->ptr + i, text->len - i))
-            text->ptr[i] = text->ptr[i + 1] = ' ';
-        else if ((unsigned char)text->ptr[i] < ' ' || text->ptr[i] == 0x7f)
-            text->ptr[i] = ' ';
-    }
-}
-
 static void put_cell(const ab_ctl_column *column, const cJSON *row, ab_buf *cell)
 {
     ab_buf_clear(cell);
     column->put(row, cell);
     if (cell->len == 0)
         ab_buf_putc(cell, '-');
-    make_plain(cell);
+    ab_ctl_make_plain(cell->ptr, cell->len, false);
 }
 
 /* --- the table --- */
@@ -118,7 +102,7 @@ void ab_ctl_put_table(const cJSON *rows, const ab_ctl_table *table, ab_buf *out)
 static void put_escaped(const char *json, ab_buf *out)
 {
     for (; *json != '\0'; json++) {
-        if (is_c1_control(json, 2))
+        if (ab_ctl_is_c1_control(json, 2))
             ab_buf_printf(out, "\\u%04x", (unsigned)(unsigned char)*++json);
         else if (*json == 0x7f)
             ab_buf_puts(out, "\\u007f");

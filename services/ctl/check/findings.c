@@ -2,6 +2,8 @@
 #include "services/ctl/check/findings.h"
 
 #include "base/yaml/yaml.h"
+#include "services/ctl/output.h"
+#include "services/ctl/plain.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,10 +73,13 @@ void ab_findings_add_version(ab_findings *f, const char *where, ab_str version, 
 static void put_line(const cJSON *item, ab_buf *out)
 {
     ab_str remedy = ab_doc_text(item, "remedy");
+    size_t begin = out->len;
     ab_buf_printf(out, "%-8.*s %.*s: %.*s", AB_STR_ARG(ab_doc_text(item, "severity")),
                   AB_STR_ARG(ab_doc_text(item, "where")), AB_STR_ARG(ab_doc_text(item, "what")));
     if (remedy.ptr != NULL)
         ab_buf_printf(out, "; %.*s", AB_STR_ARG(remedy));
+    if (out->len > begin)
+        ab_ctl_make_plain(out->ptr + begin, out->len - begin, false);
     ab_buf_putc(out, '\n');
 }
 
@@ -88,12 +93,12 @@ static ab_err put_all(const ab_findings *f, ab_ctl_form form, ab_buf *out)
         }
         return ab_buf_status(out);
     }
+    if (form == AB_CTL_JSON) {
+        ab_ctl_put_json(f->list, out);
+        return out->len > 0 ? ab_buf_status(out) : AB_ERR_NOMEM;
+    }
     char *json = cJSON_Print(f->list);
-    ab_err e = json == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-    if (e == AB_ERR_OK && form == AB_CTL_YAML)
-        e = ab_yaml_from_json(ab_str_of(json), out, NULL);
-    else if (e == AB_ERR_OK)
-        ab_buf_printf(out, "%s\n", json);
+    ab_err e = json == NULL ? AB_ERR_NOMEM : ab_yaml_from_json(ab_str_of(json), out, NULL);
     cJSON_free(json);
     return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }

@@ -55,7 +55,7 @@ static void warn_of_agent(const cJSON *agent)
     ab_str refused = ab_doc_text(agent, "refused");
     const cJSON *pending = cJSON_GetObjectItemCaseSensitive(agent, "pending");
     if (refused.ptr != NULL)
-        fprintf(stderr, "the agent is refused: %.*s\n", AB_STR_ARG(refused));
+        ab_ctl_fail(AB_CTL_OK, "the agent is refused: %.*s", AB_STR_ARG(refused));
     else if (ab_doc_text(agent, "mode").ptr == NULL)
         fputs("the agent's mode is not known: nothing is sent to it until it is\n", stderr);
     if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(pending, "down")))

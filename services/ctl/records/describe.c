@@ -38,13 +38,29 @@ static void hide_text(cJSON *value)
         (void)cJSON_SetValuestring(value, "");
 }
 
+/* {"name": "db.password", "value": "x"}, as parameters of Helm and variables of a plugin have it.
+ */
+static bool is_named_value(const cJSON *object, const char *member)
+{
+    static const char *const values[] = {"value", "string", "array", "map"};
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "name"));
+    return name != NULL && is_secret(name) &&
+           is_one_of(member, values, sizeof(values) / sizeof(*values));
+}
+
+/* A file in a text, as values of Helm and patches of kustomize are. */
+static bool is_file_with_secrets(const char *text)
+{
+    return strchr(text, '\n') != NULL && is_secret(text);
+}
+
 /* @param all  every text of it, however deep */
 static void redact(cJSON *value, bool all)
 {
     for (cJSON *child = value->child; child != NULL; child = child->next) {
         const char *name = child->string == NULL ? "" : child->string;
-        bool hide = all || is_secret(name);
-        if (cJSON_IsString(child) && hide)
+        bool hide = all || is_secret(name) || is_named_value(value, name);
+        if (cJSON_IsString(child) && (hide || is_file_with_secrets(child->valuestring)))
             hide_text(child);
         else
             redact(child, hide || has_secret_values(name));

@@ -45,6 +45,30 @@ static void a_text_with_a_telling_name_is_hidden_however_deep(void **state)
             "{\"credentials\":{\"user\":\"<redacted>\",\"more\":[\"<redacted>\"]}}");
 }
 
+static void a_value_beside_a_telling_name_is_hidden(void **state)
+{
+    (void)state;
+    redacts("{\"parameters\":[{\"name\":\"db.password\",\"value\":\"x\"},"
+            "{\"name\":\"replicas\",\"value\":\"2\"}]}",
+            "{\"parameters\":[{\"name\":\"db.password\",\"value\":\"<redacted>\"},"
+            "{\"name\":\"replicas\",\"value\":\"2\"}]}");
+    redacts("{\"parameters\":[{\"name\":\"tokens\",\"array\":[\"x\"]},"
+            "{\"map\":{\"a\":\"y\"},\"name\":\"Secrets\"}]}",
+            "{\"parameters\":[{\"name\":\"tokens\",\"array\":[\"<redacted>\"]},"
+            "{\"map\":{\"a\":\"<redacted>\"},\"name\":\"Secrets\"}]}");
+    redacts("{\"metadata\":{\"name\":\"private\",\"namespace\":\"w1\"}}",
+            "{\"metadata\":{\"name\":\"private\",\"namespace\":\"w1\"}}");
+}
+
+static void a_file_that_speaks_of_secrets_is_hidden(void **state)
+{
+    (void)state;
+    redacts("{\"helm\":{\"values\":\"db:\\n  password: x\\n\",\"version\":\"v3\"}}",
+            "{\"helm\":{\"values\":\"<redacted>\",\"version\":\"v3\"}}");
+    redacts("[\"db:\\n  size: 1\\n\",\"no password is set\"]",
+            "[\"db:\\n  size: 1\\n\",\"no password is set\"]");
+}
+
 static void what_kubectl_repeats_is_hidden(void **state)
 {
     (void)state;
@@ -59,6 +83,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_a_secret_are_hidden_and_its_names_are_not),
         cmocka_unit_test(a_text_with_a_telling_name_is_hidden_however_deep),
+        cmocka_unit_test(a_value_beside_a_telling_name_is_hidden),
+        cmocka_unit_test(a_file_that_speaks_of_secrets_is_hidden),
         cmocka_unit_test(what_kubectl_repeats_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

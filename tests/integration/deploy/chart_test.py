@@ -200,6 +200,23 @@ class Details(unittest.TestCase):
         self.assertEqual(options, {"listen": "*:9999", "tokens": "/etc/argobus/fleet/tokens",
                                    "tls": {"cert": "/etc/argobus/tls/tls.crt", "key": "/etc/argobus/tls/tls.key"}})
 
+    def test_nobody_but_argo_cd_reaches_redis_through_the_principal(self):
+        values = {"role": "principal", "transport": "grpc", "tls": {"secretName": "principal"}, "argocd": {"namespace": "argo"},
+                  "live": {"enabled": True, "redis": {"enabled": True}}}
+        shown = {}
+        for kind in ("ClusterIP", "NodePort", "LoadBalancer"):
+            manifests = render(merged(values, {"service": {"type": kind}}))
+            for service in (o["spec"] for o in manifests if o["kind"] == "Service"):
+                shown.setdefault(service.get("type"), set()).update(port["name"] for port in service["ports"])
+            rules = one(manifests, "NetworkPolicy")["spec"]["ingress"]
+            self.assertEqual([rule.get("from") for rule in rules if {"port": "redis"} in rule["ports"]],
+                             [[{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "argo"}}}]])
+            self.assertIn({"ports": [{"port": "live"}]}, rules)
+        self.assertEqual(shown, {None: {"metrics"}, "ClusterIP": {"grpc", "live", "redis"}, "NodePort": {"grpc", "live"},
+                                 "LoadBalancer": {"grpc", "live"}})
+        redis = one(manifests, "Service", "argobus-principal-redis")["spec"]
+        self.assertEqual((redis["type"], redis["ports"]), ("ClusterIP", [{"name": "redis", "port": 6379, "targetPort": "redis"}]))
+
     def test_a_broker_password_is_a_file_of_a_secret(self):
         manifests = render(merged(AGENT, {"kafka": {"sasl": {"mechanism": "SCRAM-SHA-512", "username": "w1",
                                                             "passwordSecret": {"name": "w1-password"}}}}))

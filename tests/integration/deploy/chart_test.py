@@ -200,6 +200,15 @@ class Details(unittest.TestCase):
         self.assertEqual(options, {"listen": "*:9999", "tokens": "/etc/argobus/fleet/tokens",
                                    "tls": {"cert": "/etc/argobus/tls/tls.crt", "key": "/etc/argobus/tls/tls.key"}})
 
+    def test_live_access_takes_certificates_only_where_nobody_has_a_token(self):
+        values = {"role": "principal", "transport": "grpc", "tls": {"secretName": "principal"}, "live": {"enabled": True}}
+        tokens = {"live": {"tokensSecret": {"name": "live-tokens"}}}
+        registration = {"registration": {"enabled": True, "tokenKeySecret": {"name": "registration"}}}
+        for more, authorities in (({}, "/etc/argobus/tls/ca.crt"), (tokens, None), (registration, None),
+                                  (merged(registration, {"tls": {"systemCA": True}}), None)):
+            resource = yaml.safe_load(config(render(merged(values, more))))["live"]["resource"]
+            self.assertEqual(resource.get("tls", {}).get("ca"), authorities, more)
+
     def test_nobody_but_argo_cd_reaches_redis_through_the_principal(self):
         values = {"role": "principal", "transport": "grpc", "tls": {"secretName": "principal"}, "argocd": {"namespace": "argo"},
                   "live": {"enabled": True, "redis": {"enabled": True}}}

@@ -150,7 +150,7 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if index $live $key }}{{ fail (printf "live.%s is set, but role is principal: each agent decides what live access may do; set it in the agents' releases" $key) }}{{ end -}}
 {{- end -}}
 {{- if not (include "argobus.certificate" .) }}{{ fail "live.enabled is true, but the principal has no certificate for it: set tls.secretName or tls.certManager.enabled" }}{{ end -}}
-{{- if not (or $live.tokensSecret.name (include "argobus.ca" .)) }}{{ fail "live.enabled is true, but nobody could log in: set live.tokensSecret.name, or authorities of client certificates in tls.ca" }}{{ end -}}
+{{- if not (or $live.tokensSecret.name $v.registration.enabled (include "argobus.ca" .)) }}{{ fail "live.enabled is true, but nobody could log in: set live.tokensSecret.name, or authorities of client certificates in tls.ca" }}{{ end -}}
 {{- else if $live.tokensSecret.name -}}
 {{- fail "live.tokensSecret is set, but role is agent: the principal takes tokens; set it in its release" -}}
 {{- end -}}

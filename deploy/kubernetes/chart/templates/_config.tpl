@@ -85,7 +85,7 @@ resource:
   listen: ":{{ $live.port }}"
   {{- if $live.tokensSecret.name }}
   tokens: /etc/argobus/live/tokens
-  {{- else }}
+  {{- else if not .Values.registration.enabled }}
   tls: {ca: /etc/argobus/tls/ca.crt}
   {{- end }}
 {{- end }}

@@ -49,6 +49,30 @@ ab_err ab_pem_certs(ab_str pem, STACK_OF(X509) * *out)
     return e;
 }
 
+static ab_err put_certs(const STACK_OF(X509) * certs, ab_buf *out)
+{
+    char *text = NULL;
+    BIO *bio = BIO_new(BIO_s_mem());
+    bool written = bio != NULL;
+    for (int i = 0; written && i < sk_X509_num(certs); i++)
+        written = PEM_write_bio_X509(bio, sk_X509_value(certs, i)) == 1;
+    long len = written ? BIO_get_mem_data(bio, &text) : 0;
+    ab_buf_put(out, (ab_str){text, (size_t)len});
+    BIO_free(bio);
+    ERR_clear_error();
+    return written ? ab_buf_status(out) : AB_ERR_NOMEM;
+}
+
+ab_err ab_pem_copy_certs(ab_str pem, ab_buf *out)
+{
+    STACK_OF(X509) *certs = NULL;
+    ab_err e = ab_pem_certs(pem, &certs);
+    if (e == AB_ERR_OK)
+        e = put_certs(certs, out);
+    sk_X509_pop_free(certs, X509_free);
+    return e;
+}
+
 ab_err ab_pem_key(ab_str pem, EVP_PKEY **out)
 {
     BIO *bio = open_text(pem);

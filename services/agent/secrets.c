@@ -13,29 +13,38 @@ typedef struct {
     ab_seal_opener *opener;
 } pair;
 
+/* What the principal is told: the file may have the private key in it, too. */
+static ab_err copy_certificate(ab_str pem, char **out, ab_error *err)
+{
+    ab_buf certs;
+    ab_buf_init(&certs, AB_PEM_MAX);
+    ab_err e = ab_pem_copy_certs(pem, &certs);
+    *out = e == AB_ERR_OK ? ab_buf_take(&certs) : NULL;
+    ab_buf_fini(&certs);
+    return *out == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for a certificate") : AB_ERR_OK;
+}
+
 /* On failure `out` is as it was. */
 static ab_err load(const ab_file_stamps *files, pair *out, ab_error *err)
 {
     ab_buf cert_pem, key_pem;
     ab_seal_opener *opener = NULL;
-    ab_buf_init(&cert_pem, AB_PEM_MAX);
-    ab_buf_init(&key_pem, AB_PEM_MAX);
+    char *certificate = NULL;
+    ab_buf_init_secret(&cert_pem, AB_PEM_MAX);
+    ab_buf_init_secret(&key_pem, AB_PEM_MAX);
     ab_err e = ab_file_read_named(files->paths[0], &cert_pem, err);
     if (e == AB_ERR_OK)
         e = ab_file_read_named(files->paths[1], &key_pem, err);
     if (e == AB_ERR_OK)
         e = ab_seal_opener_new(ab_buf_str(&cert_pem), ab_buf_str(&key_pem), &opener, err);
-    ab_buf_wipe(&key_pem);
-    if (e == AB_ERR_OK) {
-        char *certificate = ab_buf_take(&cert_pem);
-        if (certificate != NULL)
-            *out = (pair){certificate, opener};
-        else
-            e = ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    }
-    if (e != AB_ERR_OK)
+    if (e == AB_ERR_OK)
+        e = copy_certificate(ab_buf_str(&cert_pem), &certificate, err);
+    if (e == AB_ERR_OK)
+        *out = (pair){certificate, opener};
+    else
         ab_seal_opener_free(opener);
-    ab_buf_fini(&cert_pem);
+    ab_buf_wipe(&cert_pem);
+    ab_buf_wipe(&key_pem);
     return e;
 }
 

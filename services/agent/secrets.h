@@ -13,7 +13,7 @@
 /* Zero-initialised: none. */
 typedef struct {
     ab_file_stamps files; /* certificate and key; none: credentials cannot be received */
-    char *certificate;    /* PEM, for the hello; NULL: none */
+    char *certificate;    /* PEM without anything else of the file, for the hello; NULL: none */
     ab_seal_opener *opener;
     ab_seal_opener *former;
 } ab_agent_secrets;

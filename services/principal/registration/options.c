@@ -136,13 +136,17 @@ const char *ab_registration_ca_file(const ab_config *c)
 
 ab_err ab_registration_read_ca(const char *path, ab_buf *out, ab_error *err)
 {
-    STACK_OF(X509) *certs = NULL;
+    ab_buf text;
     if (path == NULL)
         return AB_ERR_OK;
-    ab_err e = ab_file_read_named(path, out, err);
-    if (e == AB_ERR_OK && ab_pem_certs(ab_buf_str(out), &certs) != AB_ERR_OK)
-        e = ab_fail(err, AB_ERR_CONFIG, "%s: not a PEM certificate", path);
-    sk_X509_pop_free(certs, X509_free);
+    ab_buf_init_secret(&text, AB_REGISTRATION_CA_MAX);
+    ab_err e = ab_file_read_named(path, &text, err);
+    if (e == AB_ERR_OK) {
+        e = ab_pem_copy_certs(ab_buf_str(&text), out);
+        if (e != AB_ERR_OK)
+            e = ab_fail(err, AB_ERR_CONFIG, "%s: not a PEM certificate", path);
+    }
+    ab_buf_wipe(&text);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "registration.ca");
     return e;

@@ -16,7 +16,8 @@
 
 /** The file of the CAs; NULL: none. */
 const char *ab_registration_ca_file(const ab_config *c);
-/** Append what it holds. @param path  NULL: nothing. @return CONFIG naming the option, NOMEM */
+/** Append the certificates that it holds, and nothing else of it. @param path  NULL: nothing.
+ * @return CONFIG naming the option, NOMEM */
 AB_MUST_USE ab_err ab_registration_read_ca(const char *path, ab_buf *out, ab_error *err);
 
 /* An agent that has no Secret yet. */

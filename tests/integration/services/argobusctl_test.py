@@ -307,6 +307,28 @@ class Page(Shown):
                 self.assertIn(line, shown, command.text)
 
 
+@only_kafka("over gRPC nothing is kept")
+class OneFile(Shown):
+    """An agent whose certificate and key are in one file, as other tools write them."""
+
+    def agent_config(self):
+        file = self.folder / "w1.pem"
+        if not file.exists():
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+                            "/CN=w1", "-keyout", file, "-out", self.folder / "w1.crt"], check=True, capture_output=True)
+            file.write_text(file.read_text() + (self.folder / "w1.crt").read_text())
+        return {**super().agent_config(), "secrets": {"certificate": str(file), "key": str(file)}}
+
+    def test_the_topic_has_its_certificate_and_not_its_key(self):
+        self.start()
+        wait_for("the agent is connected", lambda: self.agent_w1()["connected"])
+        topic = self.topic("up").removesuffix("state") + "live"
+        kept = subprocess.run([os.environ["KAFKA_DEV"], "tool", "console-consumer", "--topic", topic, "--from-beginning",
+                               "--timeout-ms", "3000"], check=True, capture_output=True, text=True).stdout
+        self.assertIn("BEGIN CERTIFICATE", kept)
+        self.assertNotIn("PRIVATE KEY", kept)
+
+
 @unittest.skipUnless(Fleet.transport == "grpc", "a broker would have to make 12,000 topics")
 class ManyAgents(Shown):
     COUNT = 3000

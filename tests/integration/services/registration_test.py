@@ -37,7 +37,8 @@ class Registering(Fleet):
         del config["agents"]
         certificates = config["grpc"]["tls"]
         self.ca = self.folder / "live-ca.crt"
-        self.ca.write_text(pathlib.Path(certificates["ca"]).read_text())
+        self.authority = pathlib.Path(certificates["ca"]).read_text()
+        self.ca.write_text(pathlib.Path(certificates["key"]).read_text() + self.authority)  # more than is to be told
         config["live"] = {"resource": {"listen": f"127.0.0.1:{self.live_port}"}}
         config["registration"] = {"enabled": True, "server": f"https://localhost:{self.live_port}/",
                                   "ca": str(self.ca), "token-key": str(self.key), **self.options}
@@ -133,7 +134,7 @@ class Automatic(Registering):
         self.assertEqual(data["name"], "w1")
         self.assertEqual(data["server"], f"https://localhost:{self.live_port}/agents/w1")
         said = json.loads(data["config"])
-        self.assertEqual(base64.b64decode(said["tlsClientConfig"]["caData"]).decode(), self.ca.read_text())
+        self.assertEqual(base64.b64decode(said["tlsClientConfig"]["caData"]).decode(), self.authority)
         self.serves()
         self.assertNotEqual(self.code_of(said["bearerToken"]), 401)
         self.assertEqual(self.code_of(said["bearerToken"][:-1] + "~"), 401)

@@ -150,6 +150,23 @@ static void the_connections_certificate_serves_too(void **state)
     assert_opens_what_is_sealed_to(f, f->mine.cert);
 }
 
+static void a_key_in_the_file_of_the_certificate_is_not_told(void **state)
+{
+    fixture *f = *state;
+    ab_error err = {0};
+    char both[8192];
+    snprintf(both, sizeof(both), "a comment\n%s%s", f->mine.key, f->mine.cert);
+    write_file(f, "mine.crt", both);
+    assert_int_equal(load(f, "kafka.tls.cert", "mine.crt", "kafka.tls.key", "mine.crt", &err),
+                     AB_ERR_OK);
+    assert_string_equal(f->secrets.certificate, f->mine.cert);
+    assert_opens_what_is_sealed_to(f, f->secrets.certificate);
+    snprintf(both, sizeof(both), "%s%s", f->other.cert, f->other.key);
+    write_file(f, "mine.crt", both);
+    assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
+    assert_string_equal(f->secrets.certificate, f->other.cert);
+}
+
 static void without_a_certificate_there_is_a_warning(void **state)
 {
     fixture *f = *state;
@@ -230,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(what_is_sealed_to_the_certificate_opens),
         CASE(the_connections_certificate_serves_too),
+        CASE(a_key_in_the_file_of_the_certificate_is_not_told),
         CASE(without_a_certificate_there_is_a_warning),
         CASE(a_certificate_of_its_own_that_cannot_be_used_is_an_error),
         CASE(the_connections_certificate_that_cannot_be_used_is_a_warning),

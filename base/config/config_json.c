@@ -88,7 +88,9 @@ static ab_err add_string(const ab_option *o, ab_group *g, const char *key, ab_sp
                          ab_error *err)
 {
     if (ab_span_typeof(v) != AB_SPAN_STRING) {
-        ab_err e = wrong_type(o, v, true, err);
+        ab_option shown = *o;
+        shown.secret = o->secret || (key != NULL && ab_key_names_a_secret(key));
+        ab_err e = wrong_type(&shown, v, true, err);
         if (key != NULL)
             ab_error_prefix(err, "key \"%s\"", key);
         return e;

@@ -10,7 +10,7 @@
 
 #define REDACTED "<redacted>"
 
-static bool names_a_secret(const char *key)
+bool ab_key_names_a_secret(const char *key)
 {
     static const char *const words[] = {"password", "secret", "key", "token"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -37,7 +37,7 @@ static void put_group(ab_buf *out, const ab_option *o, const ab_group *g)
             put_string(out, p->key);
             ab_buf_puts(out, ": ");
         }
-        bool hidden = o->secret || (p->key != NULL && names_a_secret(p->key));
+        bool hidden = o->secret || (p->key != NULL && ab_key_names_a_secret(p->key));
         put_string(out, hidden ? REDACTED : p->value);
     }
     ab_buf_putc(out, list ? ']' : '}');

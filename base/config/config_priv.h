@@ -86,6 +86,8 @@ AB_MUST_USE ab_err ab_value_set_group(ab_value *v, ab_group *g, ab_error *err);
 /** `name: wants a duration like "30s", got <what><given>` as a CONFIG error; secrets are not shown.
  */
 ab_err ab_option_wrong(const ab_option *o, const char *what, ab_str given, ab_error *err);
+/** Is the value of this key of a MAP not to be shown? */
+bool ab_key_names_a_secret(const char *key);
 /** True when `text` is one of "a|b|c". */
 bool ab_choice_has(const char *choices, ab_str text);
 /** "30s", "4MiB", "5", "true": a number of this kind as one would write it. */

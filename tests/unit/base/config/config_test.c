@@ -552,6 +552,10 @@ static void a_secret_is_not_in_an_error_either(void **state)
     (void)state;
     refused_file("kafka: {sasl: {password: 4711}}",
                  "agent.yaml:1: kafka.sasl.password: expected text, got the number <redacted>");
+    refused_file(
+        "kafka: {librdkafka: {ssl.key.password: 4711}}",
+        "agent.yaml:1: key \"ssl.key.password\": kafka.librdkafka: expected a map of texts "
+        "like {\"a\": \"1\"}, got the number <redacted>");
 }
 
 static void changes_that_need_a_restart_are_listed(void **state)

@@ -8,11 +8,38 @@
 #include "services/ctl/cluster/kubeconfig.h"
 #include "services/principal/principal.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define FILE_MAX_BYTES ((size_t)1024 * 1024)
+
+/* A variable of argobusctl itself, which the programs would refuse as a misspelt option. */
+static bool is_own(const char *variable)
+{
+    static const char *const names[] = {
+        "ARGOBUS_CONTROL_SOCKET=", "ARGOBUS_SERVER=", "ARGOBUS_TOKEN_FILE=", "ARGOBUS_SERVER_CA="};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strncmp(variable, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* The environment of the programs: a list of borrowed texts, owned by the caller; NULL: out of
+ * memory. */
+static char **copy_env(void)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **env = calloc(count + 1, sizeof(*env));
+    for (size_t i = 0; env != NULL && i < count; i++)
+        if (!is_own(environ[i]))
+            env[kept++] = environ[i];
+    return env;
+}
 
 /* As far as the options themselves are concerned; what they mean together is checked later.
  * @param cluster  settings that replace those of the file */
@@ -26,10 +53,13 @@ static ab_err load(ab_setup *s, const ab_cluster_settings *cluster, ab_error *er
     if (!has_own)
         tables[count++] = ab_daemon_options;
     ab_config_sources sources = {.file = s->file,
-                                 .env = environ,
+                                 .env = copy_env(),
                                  .set = (const char *const *)cluster->set,
                                  .set_count = cluster->count};
-    return ab_config_load(tables, count, &sources, &s->config, err);
+    ab_err e = sources.env == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory")
+                                   : ab_config_load(tables, count, &sources, &s->config, err);
+    free((void *)(uintptr_t)sources.env);
+    return e;
 }
 
 static ab_err load_with_flags(const ab_ctl *ctl, ab_setup *s, ab_error *err)

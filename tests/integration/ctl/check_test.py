@@ -70,6 +70,14 @@ class Files(Check):
         self.assertEqual(self.run_command("argobusctl", "check", "agent").returncode, 2)
         self.assertEqual(self.run_command("argobusctl", "check", "broker", "-c", "agent.yaml").returncode, 2)
 
+    def test_its_own_variables_are_no_options_of_the_programs(self):
+        self.env = {"ARGOBUS_CONTROL_SOCKET": "ctl.sock", "ARGOBUS_SERVER": "https://p:8090", "ARGOBUS_TOKEN_FILE": "token",
+                    "ARGOBUS_SERVER_CA": "ca.crt"}
+        self.assertEqual(self.bad(self.check("agent", self.with_tls())), [])
+        self.env = {"ARGOBUS_SERVERS": "x"}
+        [finding] = self.bad(self.check("agent", self.with_tls(), code=1))
+        self.assertIn("ARGOBUS_SERVERS", finding["what"])
+
     def test_its_own_version_is_told_in_every_form(self):
         own = {"argobusctl": self.ctl("--version").split()[1]}
         self.assertEqual(self.versions(self.check("agent", self.with_tls())), own)

@@ -64,6 +64,11 @@
 #define AB_ANN_REMAPPED        "argocd.argoproj.io/namespace-remapped"
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
+/* Copies of a whole object, a Secret's data too, that other tools than kubectl keep on it: kapp,
+ * Rancher, operators of Banzai Cloud. For an initialiser. */
+#define AB_ANN_COPIES                                                                              \
+    "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "banzaicloud.com/last-applied"
+
 /* What Argo CD calls its own objects. */
 #define AB_LABEL_SECRET_TYPE                                                                       \
     "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster                            \

@@ -7,7 +7,7 @@
 static bool is_bookkeeping(ab_str annotation)
 {
     static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
-                                        NULL};
+                                        AB_ANN_COPIES, NULL};
     return ab_str_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 

@@ -7,6 +7,6 @@
 #include "base/json/span.h"
 
 /** Member "annotations" with those that are what the user wants: not requests (refresh), not
- * bookkeeping (last-applied, ours). Nothing when there are none: bookkeeping that comes first must
- * not look like a change of the desired state. */
+ * bookkeeping (last-applied and other copies of the object, ours). Nothing when there are none:
+ * bookkeeping that comes first must not look like a change of the desired state. */
 void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations);

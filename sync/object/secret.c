@@ -9,7 +9,7 @@
 
 #define PROJECT_MAX 253
 /* Rises when the sealed payload is made in another way. */
-#define RENDERING "2"
+#define RENDERING "3"
 
 ab_err ab_secret_project(const ab_object *secret, char **out)
 {

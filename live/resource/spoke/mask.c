@@ -7,11 +7,14 @@
 #include "live/resource/spoke/mask.h"
 
 #include "base/json/span.h"
+#include "schema/attributes.h"
 
 #include <string.h>
 
-#define MASK         "++++++++"
-#define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
+#define MASK "++++++++"
+
+/* Annotations that hold the object once more. */
+static const char *const COPIES[] = {AB_ANN_LAST_APPLIED, AB_ANN_COPIES, NULL};
 
 static void copy_name(ab_spanv v, ab_buf *name)
 {
@@ -61,6 +64,14 @@ static void put_values(ab_spanw *w, ab_spanv secret)
     }
 }
 
+static bool has_copy(ab_spanv annotations)
+{
+    bool found = false;
+    for (size_t i = 0; COPIES[i] != NULL; i++)
+        found = found || ab_span_present(ab_span_get(annotations, COPIES[i]));
+    return found;
+}
+
 /* The Secret that was applied, with its values masked; "{}" when it cannot be read. */
 static void put_last_applied(ab_spanw *w, ab_spanv value)
 {
@@ -68,7 +79,7 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
     ab_buf text, masked;
     ab_buf_init_secret(&text, AB_RESOURCE_MASK_MAX);
     ab_buf_init(&masked, 2 * AB_RESOURCE_MASK_MAX);
-    ab_spanw_key(w, AB_STR(LAST_APPLIED));
+    ab_spanw_key(w, AB_STR(AB_ANN_LAST_APPLIED));
     if (ab_span_copy(value, &text) == AB_ERR_OK &&
         ab_span_parse(ab_buf_str(&text), &doc, NULL) == AB_ERR_OK &&
         ab_span_typeof(ab_span_root(doc)) == AB_SPAN_OBJECT) {
@@ -76,8 +87,7 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
         ab_spanw_object(&inner);
         put_others(&inner, ab_span_root(doc),
                    (const char *const[]){"data", "stringData", "metadata", NULL});
-        if (!ab_span_present(
-                ab_span_path(ab_span_root(doc), "metadata", "annotations", LAST_APPLIED, NULL)))
+        if (!has_copy(ab_span_path(ab_span_root(doc), "metadata", "annotations", NULL)))
             ab_spanw_member(&inner, ab_span_get(ab_span_root(doc), "metadata"));
         put_values(&inner, ab_span_root(doc));
         ab_spanw_object_end(&inner);
@@ -91,11 +101,24 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
     ab_buf_fini(&masked);
 }
 
+static void put_annotation(ab_spanw *w, ab_spanv annotation)
+{
+    ab_buf name;
+    copy_name(annotation, &name);
+    if (ab_str_is(ab_buf_str(&name), AB_ANN_LAST_APPLIED)) {
+        put_last_applied(w, annotation);
+    } else if (ab_str_is_one_of(ab_buf_str(&name), COPIES)) {
+        ab_spanw_key_str(w, name.ptr, AB_STR(MASK));
+    } else {
+        ab_spanw_member(w, annotation);
+    }
+    ab_buf_fini(&name);
+}
+
 static void put_metadata(ab_spanw *w, ab_spanv metadata)
 {
     ab_spanv annotations = ab_span_get(metadata, "annotations");
-    ab_spanv applied = ab_span_get(annotations, LAST_APPLIED);
-    if (!ab_span_present(applied)) {
+    if (!has_copy(annotations)) {
         ab_spanw_member(w, metadata);
         return;
     }
@@ -104,8 +127,8 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata)
     put_others(w, metadata, (const char *const[]){"annotations", NULL});
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
-    put_others(w, annotations, (const char *const[]){LAST_APPLIED, NULL});
-    put_last_applied(w, applied);
+    for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
+        put_annotation(w, v);
     ab_spanw_object_end(w);
     ab_spanw_object_end(w);
 }

@@ -2,7 +2,8 @@
  *
  * Takes the values of Secrets out of an answer of the API server on its way: those of data and
  * stringData become "++++++++", as Argo CD itself shows them, also inside of the annotation
- * kubectl.kubernetes.io/last-applied-configuration. Everything else stays as the server wrote it.
+ * kubectl.kubernetes.io/last-applied-configuration, and so do annotations in which other tools keep
+ * the whole object. Everything else stays as the server wrote it.
  *
  * What cannot be understood is refused, never passed on: a document of another kind, not JSON, or
  * of more than AB_RESOURCE_MASK_MAX bytes. Loop thread.

@@ -21,6 +21,9 @@ static ab_object *secret_with(const char *version, const char *rest)
              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":"
              "{\"name\":\"s\",\"namespace\":\"argocd\",\"uid\":\"u\",\"resourceVersion\":\"%s\","
              "\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":"
+             "\"" PASSWORD "\",\"kapp.k14s.io/original\":\"" PASSWORD "\","
+             "\"objectset.rio.cattle.io/applied\":\"" PASSWORD
+             "\",\"banzaicloud.com/last-applied\":"
              "\"" PASSWORD "\",\"a\":\"1\"}}%s}",
              version, rest);
     return sample_object(json);

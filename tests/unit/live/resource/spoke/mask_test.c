@@ -106,6 +106,21 @@ static void what_was_applied_within_what_was_applied_is_left_out(void **state)
                   "\"{\\\"kind\\\":\\\"Secret\\\"}\"}}}");
 }
 
+static void what_other_tools_keep_of_it_is_masked_too(void **state)
+{
+    (void)state;
+    assert_masked(
+        "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
+        "\"kapp.k14s.io/original\":\"{\\\"data\\\":{\\\"a\\\":\\\"eA==\\\"}}\","
+        "\"objectset.rio.cattle.io/applied\":\"H4sI\",\"banzaicloud.com/last-applied\":"
+        "\"UEsD\",\"a\":\"b\"}}}",
+        false,
+        "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
+        "\"kapp.k14s.io/original\":\"++++++++\","
+        "\"objectset.rio.cattle.io/applied\":\"++++++++\",\"banzaicloud.com/last-applied\":"
+        "\"++++++++\",\"a\":\"b\"}}}");
+}
+
 static void each_item_of_a_list_is_masked(void **state)
 {
     (void)state;
@@ -189,6 +204,7 @@ int main(void)
         cmocka_unit_test(values_of_another_form_are_left_out),
         cmocka_unit_test(what_was_applied_is_masked_too),
         cmocka_unit_test(what_was_applied_within_what_was_applied_is_left_out),
+        cmocka_unit_test(what_other_tools_keep_of_it_is_masked_too),
         cmocka_unit_test(each_item_of_a_list_is_masked),
         cmocka_unit_test(each_event_of_a_watch_is_masked),
         cmocka_unit_test(an_event_is_passed_on_when_it_is_complete),

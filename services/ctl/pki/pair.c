@@ -86,7 +86,9 @@ typedef struct {
 
 static int write_like(const char *path, const struct stat *old, ab_str text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, KEY_MODE);
+    /* What has this name may be open elsewhere, be another's, or have a second name. */
+    (void)unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, KEY_MODE);
     if (fd < 0)
         return errno;
     int failed = 0;

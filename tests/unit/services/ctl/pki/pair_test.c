@@ -86,6 +86,21 @@ static void replaced_files_keep_their_modes(void **state)
     assert_file(paths.key, "l", 0640);
 }
 
+static void a_file_that_was_left_gets_no_new_key(void **state)
+{
+    (void)state;
+    char left[AB_PKI_PATH_MAX + 4], other[AB_PKI_PATH_MAX];
+    snprintf(left, sizeof(left), "%s.new", paths.key);
+    snprintf(other, sizeof(other), "%s/other", folder);
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_int_equal(ab_pki_file_create(other, AB_STR("o"), 0644, &err), AB_ERR_OK);
+    assert_int_equal(link(other, left), 0);
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_OK);
+    assert_file(other, "o", 0644);
+    assert_file(paths.key, "l", 0600);
+    unlink(other);
+}
+
 static void a_pair_without_its_key_stays_as_it_is(void **state)
 {
     (void)state;
@@ -124,9 +139,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_key_is_for_its_owner_only),    TEST(nothing_is_overwritten),
-        TEST(replaced_files_keep_their_modes),  TEST(a_pair_without_its_key_stays_as_it_is),
-        TEST(the_target_of_a_link_is_replaced), TEST(the_key_lies_beside_the_certificate),
+        TEST(the_key_is_for_its_owner_only),         TEST(nothing_is_overwritten),
+        TEST(a_file_that_was_left_gets_no_new_key),  TEST(replaced_files_keep_their_modes),
+        TEST(a_pair_without_its_key_stays_as_it_is), TEST(the_target_of_a_link_is_replaced),
+        TEST(the_key_lies_beside_the_certificate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,15 @@ bool ab_control_folder_is_safe(const char *path, unsigned owner)
            (st.st_uid == 0 || st.st_uid == owner) && (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
+bool ab_control_folder_is_anybodys(const char *path)
+{
+    char folder[AB_CONTROL_PATH_MAX], parent[AB_CONTROL_PATH_MAX];
+    struct stat st;
+    folder_of(path, folder);
+    folder_of(folder, parent);
+    return lstat(parent, &st) != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
 bool ab_control_folder_claim(const char *path)
 {
     char folder[AB_CONTROL_PATH_MAX];

@@ -22,5 +22,7 @@
 bool ab_control_path(size_t i, const char *program, char out[AB_CONTROL_PATH_MAX]);
 /** Is the folder of this socket one where nobody but root and `owner` can put a socket? */
 bool ab_control_folder_is_safe(const char *path, unsigned owner);
-/** The same for a daemon, which makes the folder where it is missing. */
+/** Can everybody make the folder of this socket, as those in /tmp? Its owner tells nothing then. */
+bool ab_control_folder_is_anybodys(const char *path);
+/** The same as is_safe for a daemon, which makes the folder where it is missing. */
 bool ab_control_folder_claim(const char *path);

@@ -33,12 +33,13 @@ static int connect_to(const char *path)
     return -1;
 }
 
-/* Root trusts a folder of the principal's own user, whichever that is. */
+/* Root trusts a folder of the principal's own user, whichever that is, where not everybody could
+ * have made it. */
 static bool may_ask_at(const char *path)
 {
     struct stat st;
-    unsigned owner = geteuid() == 0 && lstat(path, &st) == 0 ? st.st_uid : geteuid();
-    return ab_control_folder_is_safe(path, owner);
+    bool is_any = geteuid() == 0 && !ab_control_folder_is_anybodys(path) && lstat(path, &st) == 0;
+    return ab_control_folder_is_safe(path, is_any ? st.st_uid : geteuid());
 }
 
 static int find_principal(void)

@@ -130,6 +130,19 @@ static void a_folder_that_others_may_write_is_not_used(void **state)
     assert_false(ab_control_folder_is_safe(t.path, (unsigned)geteuid()));
 }
 
+static void a_folder_in_one_that_others_may_write_is_anybodys(void **state)
+{
+    (void)state;
+    char inner[128];
+    snprintf(inner, sizeof(inner), "%s/argobus-principal/control.sock", t.folder);
+    assert_int_equal(chmod(t.folder, 0700), 0);
+    assert_false(ab_control_folder_is_anybodys(inner));
+    assert_int_equal(chmod(t.folder, 01777), 0);
+    assert_true(ab_control_folder_is_anybodys(inner));
+    assert_true(ab_control_folder_is_anybodys("/nowhere/a/b/control.sock"));
+    assert_int_equal(chmod(t.folder, 0700), 0);
+}
+
 static void a_link_is_no_folder(void **state)
 {
     (void)state;
@@ -213,6 +226,7 @@ int main(void)
         T(a_file_that_is_no_socket_is_left_alone),
         T(a_socket_that_is_in_use_is_left_alone),
         T(a_folder_that_others_may_write_is_not_used),
+        T(a_folder_in_one_that_others_may_write_is_anybodys),
         T(a_link_is_no_folder),
         T(a_path_that_is_too_long_is_no_place),
         T(another_user_is_hung_up_on),

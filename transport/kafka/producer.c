@@ -35,6 +35,10 @@
 #define REQUEST_BYTES ((size_t)64 * 1024)
 /* And nothing is held for longer: a broker far away takes its time to confirm. */
 #define HOLD_MS 100
+/* With so many events of a partition on their way, an idempotent producer sends no more of it
+ * (RD_KAFKA_IDEMP_MAX_INFLIGHT), and if there are any, its thread polls without waiting until
+ * the broker has confirmed some: a whole core, just when the broker may need it. */
+#define UNCONFIRMED_MAX 5
 /* What librdkafka has for an event, beside its bytes. */
 #define OVERHEAD 512
 
@@ -124,11 +128,12 @@ static void produce(ab_kafka_producer *p, ab_kafka_send *s)
         s->link->unconfirmed++;
 }
 
-/* With kafka.linger librdkafka does that, in its own way. */
+/* With kafka.linger librdkafka puts events together, in its own way. */
 static bool waits(const ab_kafka_send *s)
 {
     const ab_kafka_link *l = s->link;
-    return s->lane == AB_LANE_STATE && l->unconfirmed > 0 && l->kafka->settings.linger_ms == 0;
+    size_t most = l->kafka->settings.linger_ms == 0 ? 1 : UNCONFIRMED_MAX;
+    return s->lane == AB_LANE_STATE && (l->unconfirmed >= most || !TAILQ_EMPTY(&l->held));
 }
 
 static void hold(ab_kafka_send *s, int64_t now)
@@ -152,6 +157,19 @@ static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
     }
 }
 
+static void release(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
+{
+    bool is_due = l->held_bytes >= REQUEST_BYTES || now >= l->held_ms + HOLD_MS;
+    if (l->unconfirmed == 0 || (is_due && l->unconfirmed < UNCONFIRMED_MAX))
+        produce_held(p, l);
+}
+
+static void on_confirmed(ab_kafka_producer *p, ab_kafka_link *l)
+{
+    l->unconfirmed--;
+    release(p, l, ab_kafka_now(l->kafka));
+}
+
 static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 {
     ab_kafka_send *s = m->_private;
@@ -170,8 +188,8 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     if (small_topic && !l->removed) /* first, or it would be sent again at once */
         ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);
-    if (s->lane == AB_LANE_STATE && --l->unconfirmed == 0)
-        produce_held(p, l);
+    if (s->lane == AB_LANE_STATE)
+        on_confirmed(p, l);
     ab_kafka_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
@@ -285,12 +303,12 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
     int64_t now = ab_kafka_now(l->kafka);
     ab_share_take(budget, &l->share[s->lane], size_of(s->event), now);
     ab_kafka_link_look_at(l, now + budget->stuck_ms);
-    if (waits(s))
-        hold(s, now);
-    else
+    if (!waits(s)) {
         produce(p, s);
-    if (l->held_bytes >= REQUEST_BYTES)
-        produce_held(p, l);
+        return;
+    }
+    hold(s, now);
+    release(p, l, now);
 }
 
 /* Held events end with those that they wait for. */
@@ -379,8 +397,8 @@ static int64_t look_at_held(ab_kafka_link *l, int64_t now)
         return INT64_MAX;
     if (now < l->held_ms + HOLD_MS)
         return l->held_ms + HOLD_MS;
-    produce_held(l->producer[AB_LANE_STATE], l);
-    return INT64_MAX;
+    release(l->producer[AB_LANE_STATE], l, now);
+    return INT64_MAX; /* or at the next confirmation */
 }
 
 /* Who waits without anything of its own under way has no report that would tell it. */

@@ -168,16 +168,72 @@ static void nothing_is_held_for_long(void **state)
     close_producer(&f);
 }
 
+static bool five_are_told(void *arg)
+{
+    return ((fixture *)arg)->told == 5;
+}
+
+static bool six_are_told(void *arg)
+{
+    return ((fixture *)arg)->told == 6;
+}
+
+/* Its thread would poll without waiting: see producer.c. */
+static void what_librdkafka_would_not_send_is_held(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    send_one(&f, "a", SMALL);
+    for (int i = 0; i < 5; i++)
+        send_one(&f, i < 4 ? "b" : "c", LARGE);
+    assert_int_equal(handed_over(&f), 5);
+    int64_t now = ab_kafka_now(&f.u.kafka);
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now + HOLD_MS);
+    assert_int_equal(handed_over(&f), 5);
+    purge(&f);
+    ab_unconnected_until(&f.u, five_are_told, &f);
+    assert_int_equal(handed_over(&f), 1);
+    purge(&f);
+    ab_unconnected_until(&f.u, six_are_told, &f);
+    assert_string_equal(f.last, "c");
+    close_producer(&f);
+}
+
+/* With four on their way there is room for a full request. */
+static void a_full_request_goes_once_there_is_room(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    send_one(&f, "a", SMALL);
+    f.u.link->unconfirmed = 5;
+    send_one(&f, "b", LARGE);
+    assert_int_equal(handed_over(&f), 1);
+    purge(&f);
+    ab_unconnected_until(&f.u, one_is_told, &f);
+    assert_int_equal(handed_over(&f), 1);
+    f.u.link->unconfirmed = 1;
+    close_producer(&f);
+    assert_string_equal(f.last, "b");
+}
+
 static void with_a_linger_nothing_is_held(void **state)
 {
     static const char *const set[] = {"kafka.linger=10s", NULL};
     (void)state;
     fixture f;
     open_producer(&f, AB_LANE_STATE, set);
-    send_one(&f, "a", SMALL);
-    send_one(&f, "b", SMALL);
-    assert_int_equal(handed_over(&f), 2);
+    for (int i = 0; i < 5; i++)
+        send_one(&f, "a", SMALL);
+    assert_int_equal(handed_over(&f), 5);
+    send_one(&f, "b", SMALL); /* but what librdkafka would not send */
+    assert_int_equal(handed_over(&f), 5);
+    f.u.link->unconfirmed = 1; /* nothing overtakes it */
+    send_one(&f, "c", SMALL);
+    assert_int_equal(handed_over(&f), 5);
     close_producer(&f);
+    assert_string_equal(f.last, "c");
 }
 
 static void live_events_are_not_held(void **state)
@@ -198,6 +254,8 @@ int main(void)
         cmocka_unit_test(state_is_held_while_an_event_is_not_confirmed),
         cmocka_unit_test(what_fills_a_request_is_not_held),
         cmocka_unit_test(nothing_is_held_for_long),
+        cmocka_unit_test(what_librdkafka_would_not_send_is_held),
+        cmocka_unit_test(a_full_request_goes_once_there_is_room),
         cmocka_unit_test(with_a_linger_nothing_is_held),
         cmocka_unit_test(live_events_are_not_held),
     };

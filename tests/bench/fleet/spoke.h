@@ -15,7 +15,7 @@
 #include <uv.h>
 
 /* Changes that are timed at most, by all agents together. */
-#define AB_BENCH_TIMED_MAX 100000
+#define AB_BENCH_TIMED_MAX 200000
 
 /* Memory that all processes see. */
 typedef struct {

@@ -399,13 +399,6 @@ static void drop_revoked(const ab_recipients *r, struct entry *entry)
     entry->seen = (ab_file_stamp){0};
 }
 
-/* Nobody has said that the authorities of now would trust it. */
-static void drop_told(struct entry *entry)
-{
-    ab_seal_recipient_free(entry->told);
-    entry->told = NULL;
-}
-
 static void renew_all(ab_recipients *r, bool other_ca, bool other_revoked,
                       void (*changed)(void *arg, const char *agent), void *arg)
 {
@@ -414,8 +407,10 @@ static void renew_all(ab_recipients *r, bool other_ca, bool other_revoked,
         const used before = used_now(entry);
         if (other_revoked)
             drop_revoked(r, entry);
-        if (other_ca)
-            drop_told(entry);
+        if (other_ca) { /* nobody has said that these would trust it */
+            ab_seal_recipient_free(entry->told);
+            entry->told = NULL;
+        }
         renew_given(r, entry);
         if (entry->text != NULL)
             judge(r, entry);

@@ -49,6 +49,7 @@ struct ab_dir_file {
     bool must_read;   /* read it although its text is the same */
     bool relisted;    /* what it lacks when it is read next was not observed to go */
     bool relisting;   /* so it is with what is being read of it */
+    bool writing;     /* somebody has it open and has written to it: it is read when it is closed */
     bool second;      /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
@@ -100,6 +101,7 @@ struct ab_dir {
     bool lost; /* the root itself is gone: nothing that is missing is deleted */
     bool stopping;
     void (*read_dirty)(ab_dir *d); /* load.c's: queue.c, below it, says that files may be read */
+    void (*see_events)(ab_dir *d); /* watch.c's: load.c, below it, asks what inotify has told */
     int handles;                   /* open libuv handles */
     uv_timer_t grace;              /* runs while entries are missing */
     uv_timer_t retry;              /* reads again what failed for lack of space */

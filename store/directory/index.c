@@ -39,7 +39,7 @@ ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path)
 
 void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
 {
-    if (f->entries != NULL || f->ops.first != NULL || f->dirty || f->busy ||
+    if (f->entries != NULL || f->ops.first != NULL || f->dirty || f->busy || f->writing ||
         !ab_digest_is_none(&f->digest))
         return;
     ab_dir_file_set_broken(d, f, false);

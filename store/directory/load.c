@@ -106,12 +106,25 @@ static void note_trouble(ab_dir *d, ab_dir_item *it, const ab_error *err)
     (void)uv_timer_start(&d->retry, retry, (uint64_t)d->retry_ms, 0);
 }
 
+/* What was read is what its writer has come to: it is read again when that closes it. */
+static void put_off(ab_dir *d, ab_dir_item *it)
+{
+    it->same = true;
+    it->file->must_read = true;
+    it->file->relisted = it->file->relisted || it->file->relisting;
+    ab_dir_file_set_broken(d, it->file, true);
+}
+
 /* What the text says of the file itself, and what it no longer holds. */
 static void note_text(ab_dir *d, ab_dir_item *it)
 {
     ab_dir_file *f = it->file;
     if (it->same)
         return;
+    if (f->writing) {
+        put_off(d, it);
+        return;
+    }
     if (it->wait) {
         f->second = true;
         f->must_read = true;
@@ -200,6 +213,7 @@ static void claim_batch(uv_work_t *work, int status)
     (void)status;
     ab_dir_load *load = work->data;
     bool claims = false;
+    load->dir->see_events(load->dir); /* somebody may have begun to write before a file was read */
     /* First of all files what they lost: an object may have moved from one to another of them. */
     for (size_t i = 0; i < load->count; i++)
         note_text(load->dir, &load->items[i]);

@@ -51,7 +51,7 @@ static void grace_expired(uv_timer_t *timer)
         ab_dir_entry *e = i.value;
         if (!e->missing || e->missing_since_ms == INT64_MAX)
             continue;
-        if (unread || is_fresh(e, now) || (e->unobserved && going))
+        if (unread || is_fresh(e, now) || e->file->writing || (e->unobserved && going))
             more = true;
         else
             forget(d, e);

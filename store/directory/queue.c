@@ -126,6 +126,15 @@ void ab_dir_release(ab_dir *d)
     }
 }
 
+/* What its writer has come to is not what it will hold: others are not kept waiting for that. */
+static void refuse_written(ab_dir_op *op)
+{
+    op->stale = false;
+    op->base.code =
+        ab_fail(&op->base.err, AB_ERR_UNAVAILABLE,
+                "somebody is writing to %s: it is read when it is closed", op->file->path);
+}
+
 static void put_back(ab_dir_op *op)
 {
     ab_dir_file *f = op->file;
@@ -183,6 +192,8 @@ static void after_run(uv_work_t *work, int status)
     ab_dir_op *op = work->data;
     ab_dir *d = op->dir;
     ab_dir_file *f = op->file;
+    if (op->stale && f->writing)
+        refuse_written(op);
     if (op->stale) {
         f->busy = false;
         put_back(op);

@@ -3,6 +3,9 @@
  * inotify over the root, its namespaces and their kinds. A folder is watched before it is listed,
  * so nothing falls between; events only say which file to read again, and reading compares digests,
  * so an event too many costs little. When the kernel drops events, everything is listed again.
+ *
+ * A file that somebody is writing to holds anything, or nothing: it is as it was until it is
+ * closed.
  */
 #include "store/directory/watch.h"
 
@@ -24,23 +27,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Files below `path` are read again; that finds those that are no longer there. */
-static void touch_known(ab_dir *d, const char *path)
+/* Files below `path` are read again; that finds those that are no longer there.
+ * @param unwatched  nor was it told when they were closed */
+static void touch_known(ab_dir *d, const char *path, bool unwatched)
 {
     size_t len = strlen(path);
     for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
         ab_dir_file *f = i.value;
         if (len > 0 && (strncmp(f->path, path, len) != 0 || f->path[len] != '/'))
             continue;
+        f->writing = f->writing && !unwatched;
         ab_dir_file_set_relisted(f);
         ab_dir_touch(d, f);
     }
 }
 
-static void list_again(ab_dir *d)
+static void list_again(ab_dir *d, bool unwatched)
 {
     ab_error err = {0};
-    touch_known(d, "");
+    touch_known(d, "", unwatched);
     if (ab_dir_list_all(d, &err) != AB_ERR_OK)
         ab_dir_unlisted(d, d->path, "", &err);
 }
@@ -51,11 +56,11 @@ static void on_folder_event(ab_dir *d, const char *path, const struct inotify_ev
     ab_folder_child(path, event->name, child);
     if (event->mask & (IN_MOVED_FROM | IN_DELETE)) {
         ab_dir_folders_remove(d, child);
-        touch_known(d, child);
+        touch_known(d, child, true);
     }
     /* It may be what was wrong with a folder that has been put right. */
     if (d->unlisted > 0)
-        list_again(d);
+        list_again(d, false);
     if (d->unlisted > 0 || (event->mask & (IN_MOVED_FROM | IN_DELETE | IN_ATTRIB)))
         return;
     if (ab_dir_is_ours(d, path, event->name))
@@ -74,20 +79,26 @@ static bool is_whole(ab_dir *d, const char *path, const char *name)
     return !S_ISREG(st.st_mode) || st.st_nlink > 1;
 }
 
+static bool is_in_part(ab_dir *d, const char *path, const struct inotify_event *event)
+{
+    return (event->mask & IN_MODIFY) ||
+           ((event->mask & IN_CREATE) && !is_whole(d, path, event->name));
+}
+
 static void on_file_event(ab_dir *d, const char *path, const struct inotify_event *event)
 {
+    char file[PATH_MAX];
     if (!ab_disk_is_manifest(event->name))
         return;
-    if ((event->mask & IN_CREATE) && !is_whole(d, path, event->name))
+    (void)snprintf(file, sizeof(file), "%s/%s", path, event->name);
+    ab_dir_file *f = ab_map_find(d->files, ab_str_of(file));
+    if ((event->mask & IN_ATTRIB) && (f == NULL || !f->broken))
         return;
-    if (event->mask & IN_ATTRIB) {
-        char file[PATH_MAX];
-        (void)snprintf(file, sizeof(file), "%s/%s", path, event->name);
-        ab_dir_file *f = ab_map_find(d->files, ab_str_of(file));
-        if (f == NULL || !f->broken)
-            return;
-    }
-    ab_dir_touch_path(d, path, event->name);
+    bool in_part = is_in_part(d, path, event);
+    if (f != NULL && !(event->mask & IN_ATTRIB))
+        f->writing = in_part;
+    if (!in_part)
+        ab_dir_touch_path(d, path, event->name);
 }
 
 static void root_lost(ab_dir *d)
@@ -106,7 +117,7 @@ static void on_event(ab_dir *d, const struct inotify_event *event)
 {
     char path[AB_FOLDER_PATH];
     if (event->mask & IN_Q_OVERFLOW) {
-        list_again(d);
+        list_again(d, true);
         return;
     }
     if (!ab_dir_folders_find(d, event->wd, path))
@@ -124,12 +135,9 @@ static void on_event(ab_dir *d, const struct inotify_event *event)
         on_folder_event(d, path, event);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void see_events(ab_dir *d)
 {
-    ab_dir *d = poll->data;
     _Alignas(struct inotify_event) char buffer[65536];
-    (void)status;
-    (void)events;
     for (;;) {
         ssize_t n = read(d->folders.fd, buffer, sizeof(buffer));
         if (n <= 0)
@@ -140,11 +148,20 @@ static void on_readable(uv_poll_t *poll, int status, int events)
             at += (ssize_t)(sizeof(*event) + event->len);
         }
     }
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    ab_dir *d = poll->data;
+    (void)status;
+    (void)events;
+    see_events(d);
     ab_dir_load_next(d);
 }
 
 ab_err ab_dir_watch_start(ab_dir *d, ab_error *err)
 {
+    d->see_events = see_events;
     ab_err e = ab_dir_folders_open(d, err);
     if (e == AB_ERR_OK)
         e = ab_dir_list_all(d, err);

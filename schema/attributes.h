@@ -37,6 +37,9 @@
 /* "true": the object lives in the principal's own namespace there and in the agent's own namespace
  * here (destination mapping), whatever the key says. */
 #define AB_CE_REMAPPED "namespaceremapped"
+/* "true", in a tombstone of an Application: what it deployed stays. The hub's object had none of
+ * Argo CD's finalizers that delete it when it went. */
+#define AB_CE_ORPHAN "orphan"
 
 /* Values of attribute source. A transport refuses an event whose source is not its peer. */
 #define AB_SOURCE_PRINCIPAL "/principal"
@@ -74,6 +77,8 @@
     "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster                            \
                                       */
 #define AB_NAME_GPG_KEYS "argocd-gpg-keys-cm"
+/* Of an Application: what it deployed is deleted with it. May go on with a slash and how. */
+#define AB_FINALIZER_RESOURCES "resources-finalizer.argocd.argoproj.io"
 
 /* Annotations of argobus. */
 #define AB_ANN_PREFIX         "argobus.io/"

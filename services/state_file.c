@@ -18,6 +18,7 @@
 #define FLAG_ADOPTABLE 4
 #define FLAG_REMAPPED  8
 #define FLAG_RELEASED  16
+#define FLAG_ORPHAN    32
 
 struct ab_state_file {
     sqlite3 *sql;
@@ -225,7 +226,7 @@ static int flags_of(const ab_received_state *k)
 {
     return (k->ended ? FLAG_ENDED : 0) | (k->deleting ? FLAG_DELETING : 0) |
            (k->adoptable ? FLAG_ADOPTABLE : 0) | (k->remapped ? FLAG_REMAPPED : 0) |
-           (k->released ? FLAG_RELEASED : 0);
+           (k->released ? FLAG_RELEASED : 0) | (k->orphan ? FLAG_ORPHAN : 0);
 }
 
 static int bind_row(sqlite3_stmt *s, ab_str key, const ab_received_state *k, int64_t now_s)
@@ -292,6 +293,7 @@ static ab_str read_row(sqlite3_stmt *s, ab_received_state *out)
         .adoptable = (flags & FLAG_ADOPTABLE) != 0,
         .remapped = (flags & FLAG_REMAPPED) != 0,
         .released = (flags & FLAG_RELEASED) != 0,
+        .orphan = (flags & FLAG_ORPHAN) != 0,
         .uid = column(s, 4),
         .owner = column(s, 5),
         .owned = column(s, 6),

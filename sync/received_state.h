@@ -11,9 +11,10 @@
 /* Everything borrowed. */
 typedef struct {
     ab_version version;
-    bool ended;     /* deleted at the source; only version, uid and owned count then */
+    bool ended;     /* deleted at the source; only version, uid, owned and orphan count then */
     bool released;  /* followed no more (the agent's mode has changed): only version counts then */
     bool deleting;  /* has a deletionTimestamp at the source */
+    bool orphan;    /* ended or deleting, and what it deployed stays (AB_CE_ORPHAN) */
     bool adoptable; /* its last event was a create, which may adopt */
     bool remapped;  /* the source is in the principal's own namespace (AB_CE_REMAPPED) */
     ab_str uid;     /* of the source */

@@ -83,6 +83,7 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
     }
     o->version = received->version;
     o->remapped = received->remapped;
+    o->orphan = received->orphan;
     if (received->released)
         o->source = SOURCE_NONE;
     else

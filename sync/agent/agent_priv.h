@@ -22,6 +22,7 @@ enum purpose {
     FOR_SOURCE,  /* to bring the object to its source */
     FOR_COMMAND, /* to execute the head */
     FOR_STATUS,  /* to restore the status of one that was made again */
+    FOR_REMOVAL, /* to have what it deployed stay when it is removed */
 };
 
 typedef struct ab_agent_object ab_agent_object;
@@ -37,6 +38,7 @@ struct ab_agent_object {
     ab_version version;
     char *uid;      /* of the source; NULL when unknown */
     bool remapped;  /* the source is in the principal's own namespace */
+    bool orphan;    /* it ended, or is to go, and what it deployed stays */
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
@@ -71,6 +73,7 @@ struct ab_agent_object {
     char *next_hub_key;
     ab_digest next_hash, next_principal;
     bool next_remapped;
+    bool next_orphan;
     bool out_of_date; /* counted in agent->out_of_date */
     bool unsaved;     /* counted in agent->unsaved */
 };
@@ -241,6 +244,9 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
  * as far as it is ours. The row is read first when it is not in hand. */
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local);
 void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
+/** Before an Application is removed without what it deployed: have it lose the finalizers that
+ * delete that. @param local  the whole object, no snapshot  @return false: it has none */
+bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local);
 
 /* reconcile.c */
 /** How the engine reconciles objects of an agent. */

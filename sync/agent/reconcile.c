@@ -15,10 +15,10 @@ static void decide_ended(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     bool ours = uid.len > 0 && (o->uid == NULL || ab_str_is(uid, o->uid));
-    if (ours)
-        ab_agent_remove(o, ab_object_uid(local), false);
-    else
+    if (!ours)
         o->reconciled = o->digest;
+    else if (!o->orphan || !ab_agent_drop_cascade(o, local))
+        ab_agent_remove(o, ab_object_uid(local), false);
 }
 
 /* The cascade is complete: from now on the object counts as deleted at the source. What is kept
@@ -32,7 +32,8 @@ static void end_cascade(ab_agent_object *o)
 static void decide_deleting(ab_agent_object *o, const ab_object *local)
 {
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
-        ab_agent_remove(o, ab_object_uid(local), true);
+        if (!o->orphan || !ab_agent_drop_cascade(o, local))
+            ab_agent_remove(o, ab_object_uid(local), true);
         return;
     }
     o->reconciled = o->digest; /* not ours: ours is gone */
@@ -210,6 +211,8 @@ static void wrote(ab_record *r, ab_step step, ab_object *object)
         note_removed(o);
     } else {
         note_applied(o, object);
+        if (r->answering == FOR_REMOVAL)
+            o->reconciled = (ab_digest){0};
         if (object != NULL)
             ab_agent_restore_status(o, object);
     }

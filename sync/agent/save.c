@@ -31,6 +31,7 @@ static ab_err set_next(ab_agent_object *o, enum source source, const ab_received
 {
     o->next_source = source;
     o->next_remapped = received->remapped;
+    o->next_orphan = received->orphan;
     o->next_hash = received->hash;
     o->next_principal = (ab_digest){0};
     ab_err e = replace_text(&o->next_uid, received->uid);
@@ -85,6 +86,8 @@ static void save_end(ab_agent_object *o, ab_task *t)
     owned_before(o, &owned);
     ab_received_state received = {.version = t->version,
                                   .ended = true,
+                                  .orphan =
+                                      ab_str_is(ab_event_attr(t->event, AB_CE_ORPHAN), "true"),
                                   .remapped = ab_agent_is_remapped(o->agent, t->event),
                                   .uid = uid_of_resourceid(t->event),
                                   .owned = ab_buf_str(&owned),
@@ -101,6 +104,7 @@ static void save_desired(ab_agent_object *o, ab_task *t, const ab_object *desire
     owned_before(o, &owned);
     ab_received_state received = {.version = t->version,
                                   .deleting = deleting,
+                                  .orphan = deleting && !ab_app_deletes_resources(desired),
                                   .adoptable = t->type == AB_TYPE_CREATE,
                                   .remapped = ab_agent_is_remapped(o->agent, t->event),
                                   .uid = ab_source_uid(desired),
@@ -185,6 +189,7 @@ static void take_effect(ab_agent_object *o)
     o->version = o->record.inbox.head->version;
     o->source = o->next_source;
     o->remapped = o->next_remapped;
+    o->orphan = o->next_orphan;
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;

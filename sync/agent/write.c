@@ -14,6 +14,15 @@ void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
     ab_reconcile_remove(&o->record, &(ab_precondition){.uid = uid}, foreground);
 }
 
+bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local)
+{
+    if (!o->kind->reports || !ab_app_deletes_resources(local))
+        return false;
+    o->record.purpose = FOR_REMOVAL;
+    ab_reconcile_edit(&o->record, local, &(ab_app_edit){.orphan = true});
+    return true;
+}
+
 /* Local edits and deletions that nobody asked for. */
 static void note_revert(ab_agent_object *o, const char *what)
 {
@@ -217,6 +226,21 @@ static void not_ours(ab_agent_object *o)
         ab_reconcile_finish_head(&o->record);
 }
 
+/* The former one went at the source without the agent: with a cascade it had waited for it. */
+static void recreate(ab_agent_object *o, const ab_object *local)
+{
+    if (o->snapshot != NULL) { /* `local` may be that */
+        ab_agent_drop_snapshot(o);
+        ab_reconcile_get(&o->record);
+        return;
+    }
+    if (ab_agent_drop_cascade(o, local))
+        return;
+    AB_INFO(o->agent->env.log, SYNC, "recreated at the source: replacing",
+            AB_KV("object", (const char *)o->key));
+    ab_agent_remove(o, ab_object_uid(local), false);
+}
+
 static void decide_live(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                         ab_object *local)
 {
@@ -225,9 +249,7 @@ static void decide_live(ab_agent_object *o, const ab_received_state *row, const 
         update(o, row, desired, local);
         return;
     case CLAIM_RECREATE:
-        AB_INFO(o->agent->env.log, SYNC, "recreated at the source: replacing",
-                AB_KV("object", (const char *)o->key));
-        ab_agent_remove(o, ab_object_uid(local), false);
+        recreate(o, local);
         return;
     case CLAIM_NOT_OURS:
         not_ours(o);

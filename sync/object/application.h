@@ -27,7 +27,10 @@ typedef struct {
     ab_str operation; /* JSON text; absent: see drop_operation */
     bool drop_operation;
     bool drop_finalizers;
+    bool orphan; /* drop the finalizers that ab_app_deletes_resources looks for */
 } ab_app_edit;
+/** Has it a finalizer with which Argo CD deletes what it deployed? */
+bool ab_app_deletes_resources(const ab_object *o);
 /** The object with these changes, all else as it is. */
 AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out);
 

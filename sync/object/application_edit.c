@@ -22,6 +22,30 @@ static void edit_annotations(ab_spanw *w, ab_spanv annotations, const ab_app_edi
     ab_spanw_object_end(w);
 }
 
+static bool is_of_resources(ab_spanv finalizer)
+{
+    return ab_str_starts(ab_span_plain(finalizer), AB_FINALIZER_RESOURCES);
+}
+
+bool ab_app_deletes_resources(const ab_object *o)
+{
+    ab_spanv finalizers = ab_object_meta(o, "finalizers");
+    for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
+        if (is_of_resources(v))
+            return true;
+    return false;
+}
+
+static void keep_resources(ab_spanw *w, ab_spanv finalizers)
+{
+    ab_spanw_key(w, AB_STR("finalizers"));
+    ab_spanw_array(w);
+    for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
+        if (!is_of_resources(v))
+            ab_spanw_value(w, v);
+    ab_spanw_array_end(w);
+}
+
 static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edit)
 {
     ab_spanv annotations = ab_span_get(metadata, "annotations");
@@ -29,10 +53,13 @@ static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edi
     ab_spanw_object(w);
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
-        if (ab_str_is(name, "annotations") ||
-            (edit->drop_finalizers && ab_str_is(name, "finalizers")))
+        bool finalizers = ab_str_is(name, "finalizers");
+        if (ab_str_is(name, "annotations") || (edit->drop_finalizers && finalizers))
             continue;
-        ab_spanw_member(w, v);
+        if (edit->orphan && finalizers)
+            keep_resources(w, v);
+        else
+            ab_spanw_member(w, v);
     }
     if (ab_span_present(annotations) || edit->annotation_count > 0)
         edit_annotations(w, annotations, edit);

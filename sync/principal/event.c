@@ -56,19 +56,21 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
     queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
 }
 
-void ab_principal_end(struct peer *peer, ab_str key)
+void ab_principal_end(struct peer *peer, ab_str key, bool orphan)
 {
     if (ab_writer_has_key(peer->writer, key))
-        ab_principal_end_anyway(peer, key);
+        ab_principal_end_anyway(peer, key, orphan);
 }
 
-void ab_principal_end_anyway(struct peer *peer, ab_str key)
+void ab_principal_end_anyway(struct peer *peer, ab_str key, bool orphan)
 {
     char subject[AB_OBJECT_KEY_MAX];
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
     ab_principal_address(peer->principal, key, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
+    if (orphan)
+        ab_event_set_text(&draft, AB_CE_ORPHAN, "true");
     queued(peer, key, ab_writer_end_anyway(peer->writer, key, key, &draft, NULL));
     peer->resync.ended = ab_writer_newest(peer->writer);
 }

@@ -48,6 +48,8 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t unproved, si
  * for it? The watermark was read, or the operator confirms; the guard is not asked.
  * @param version  of what the agent has */
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version);
+/** The store does not have this Application: does what it deployed stay when its key is ended? */
+bool ab_principal_is_orphan(const struct peer *peer, ab_str key);
 /** Once in a while, look whether what the guard holds back is back. */
 void ab_principal_guard_tick(struct peer *peer);
 /** Once in a while, look whether the objects without a deletion proof are back. */

@@ -217,7 +217,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
     }
     c->missing++;
     if (c->end)
-        ab_principal_end_anyway(c->peer, theirs->key);
+        ab_principal_end_anyway(c->peer, theirs->key, ab_principal_is_orphan(c->peer, theirs->key));
 }
 
 /* Said, and not held. */

@@ -101,6 +101,23 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
     return true;
 }
 
+/* Values of peer->observed: had the object a finalizer that deletes what it deployed? */
+static char with_resources, without_resources;
+
+/* In Kubernetes an object goes when its finalizers have gone, and a user who removes them wants to
+ * keep what it deployed; it may go so soon after that its agent never sees it without them. In a
+ * folder it goes with them. */
+bool ab_principal_is_orphan(const struct peer *peer, ab_str key)
+{
+    const void *seen = peer->observed == NULL ? NULL : ab_map_find(peer->observed, key);
+    const ab_kind *kind = ab_kind_of_key(key);
+    if (kind == NULL || !kind->reports)
+        return false;
+    if (seen != NULL)
+        return seen == &without_resources;
+    return !peer->principal->env.store_stays && !is_in_store(peer->principal, key);
+}
+
 static void end(void *arg, ab_str key, ab_deletion why)
 {
     const struct judge *j = arg;
@@ -108,7 +125,7 @@ static void end(void *arg, ab_str key, ab_deletion why)
     snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     AB_DEBUG(j->peer->principal->env.log, SYNC, "deletion passed on", AB_KV("agent", j->peer->name),
              AB_KV("object", (const char *)copy), AB_KV("why", ab_deletion_text(why)));
-    ab_principal_end(j->peer, ab_str_of(copy));
+    ab_principal_end(j->peer, ab_str_of(copy), ab_principal_is_orphan(j->peer, key));
     ab_principal_shared_requeue_project(j->peer, copy);
 }
 
@@ -180,13 +197,17 @@ static void finish_moves(struct judge *j)
 
 /* --- what was observed to be deleted --- */
 
-static bool note_observed(struct peer *peer, ab_str key)
+static bool note_observed(struct peer *peer, ab_str key, const ab_object *last)
 {
+    bool orphan =
+        last == NULL ? !peer->principal->env.store_stays : !ab_app_deletes_resources(last);
     if (!ab_principal_takes_state(peer) || peer->sweep.guard.limits.observed)
         return false;
     if (peer->observed == NULL)
         peer->observed = ab_map_new();
-    return peer->observed != NULL && ab_map_put(peer->observed, key, peer, NULL) == AB_ERR_OK;
+    return peer->observed != NULL &&
+           ab_map_put(peer->observed, key, orphan ? &without_resources : &with_resources, NULL) ==
+               AB_ERR_OK;
 }
 
 void ab_principal_forget_observed(struct peer *peer)
@@ -230,7 +251,7 @@ void ab_principal_sweep(struct peer *peer)
         ab_sweep_log(&peer->sweep, peer->writer, &role, now_ms(peer));
 }
 
-static void miss(struct peer *peer, ab_str key, bool observed)
+static void miss(struct peer *peer, ab_str key, const ab_object *last, bool observed)
 {
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsent) { /* its log does not tell that the agent has it */
@@ -239,7 +260,7 @@ static void miss(struct peer *peer, ab_str key, bool observed)
         }
         return;
     }
-    if (observed && note_observed(peer, key)) {
+    if (observed && note_observed(peer, key, last)) {
         (void)ab_principal_watermark_ask(peer);
         return;
     }
@@ -250,20 +271,21 @@ static void miss(struct peer *peer, ab_str key, bool observed)
 }
 
 void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, ab_str key,
-                               bool observed)
+                               const ab_object *last, bool observed)
 {
     ab_watermark_store_outdate(&p->watermark);
     if (!observed && !p->env.store_stays)
         ab_watermark_store_miss_unseen(&p->watermark,
                                        of == NULL ? AB_STR_NONE : ab_str_of(of->name));
     if (of != NULL && of->peer != NULL)
-        miss(of->peer, key, observed);
+        miss(of->peer, key, last, observed);
     /* One that is not open is swept when it is. */
     for (ab_list_iter i = ab_list_first(&p->open); of == NULL && i.link != NULL; ab_list_next(&i))
-        miss(AB_LINK_OF(i.link, struct peer, in_open), key, observed);
+        miss(AB_LINK_OF(i.link, struct peer, in_open), key, last, observed);
 }
 
-void ab_principal_note_missing_app(ab_principal_app *app, bool requested, bool observed)
+void ab_principal_note_missing_app(ab_principal_app *app, const ab_object *last, bool requested,
+                                   bool observed)
 {
     struct judge j = {.peer = app->peer};
     ab_str key = ab_str_of(app->key);
@@ -272,9 +294,9 @@ void ab_principal_note_missing_app(ab_principal_app *app, bool requested, bool o
         ab_writer_has_key(app->peer->writer, key))
         end(&j, key, verdict);
     else
-        ab_principal_note_missing(app->principal, app->records, key, observed);
+        ab_principal_note_missing(app->principal, app->records, key, last, observed);
     for (ab_list_iter i = ab_list_first(&app->formers); i.link != NULL; ab_list_next(&i))
-        ab_principal_note_missing(app->principal, ab_principal_former(i.link), key, observed);
+        ab_principal_note_missing(app->principal, ab_principal_former(i.link), key, last, observed);
 }
 
 ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)

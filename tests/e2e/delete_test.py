@@ -35,6 +35,20 @@ def test_a_cascade_ends_though_the_agent_was_away_meanwhile(fleet, app):
     wait_for("it is gone at the hub", lambda: app.hub() is None)
 
 
+def test_without_cascade_it_goes_at_once_and_argo_cd_deletes_nothing(fleet, app):
+    app.edit({"metadata": {"finalizers": None}})  # as argocd app delete --cascade=false
+    app.delete()
+    app.goes()
+
+
+def test_without_cascade_it_goes_so_though_the_agent_was_away_meanwhile(fleet, app):
+    fleet.agents["w1"].stop()
+    app.edit({"metadata": {"finalizers": None}})
+    app.delete()
+    fleet.agents["w1"].start()
+    app.goes()
+
+
 def test_a_deletion_at_the_agent_alone_deletes_nothing_at_the_hub(fleet, app):
     first = app.spoke()["metadata"]["uid"]
     app.delete_locally()

@@ -105,7 +105,7 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
     ab_principal_app_forget_newest(app);
-    ab_principal_note_missing_app(app, requested, observed);
+    ab_principal_note_missing_app(app, object, requested, observed);
     ab_principal_finish_move(app);
     ab_principal_forget_requests(app);
     ab_reconcile_advance(&app->record);

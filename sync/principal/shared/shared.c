@@ -157,7 +157,7 @@ static void send_to(const struct shared *s, struct peer *peer, const ab_object *
     if (verdict == FOR_IT)
         send(s, peer, hub);
     else if (verdict == NOT_FOR_IT && s->principal->listed)
-        ab_principal_end(peer, ab_str_of(s->key));
+        ab_principal_end(peer, ab_str_of(s->key), false);
 }
 
 static void distribute(struct shared *s, const ab_object *hub)
@@ -188,7 +188,7 @@ static void note_absent(struct shared *s, bool observed)
         return;
     s->exists = s->requeued = false;
     count_all_again(s->principal);
-    ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), observed);
+    ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), NULL, observed);
     if (has_rules(s))
         ab_principal_shared_requeue_secrets(s->principal, s->key, true);
 }

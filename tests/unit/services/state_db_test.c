@@ -210,6 +210,20 @@ static void what_was_given_up_is_given_up_after_reopening(void **state)
     assert_true(out.released && !out.ended && !out.deleting);
 }
 
+static void whether_what_it_deployed_stays_is_known_after_reopening(void **state)
+{
+    fixture *f = *state;
+    ab_received_state out;
+    keep(f, "stays", &(ab_received_state){.version = {7, 1}, .ended = true, .orphan = true});
+    keep(f, "goes", &(ab_received_state){.version = {7, 2}, .ended = true});
+    wait_until_kept(f, 2);
+    reopen(f);
+    assert_int_equal(load(f, "stays", &out), AB_ERR_OK);
+    assert_true(out.ended && out.orphan);
+    assert_int_equal(load(f, "goes", &out), AB_ERR_OK);
+    assert_true(out.ended && !out.orphan);
+}
+
 static void the_newest_of_one_key_stays(void **state)
 {
     fixture *f = *state;
@@ -506,6 +520,7 @@ int main(void)
         CASE(what_everybody_could_read_is_taken_from_them),
         CASE(a_row_comes_back_as_it_was_also_after_reopening),
         CASE(what_was_given_up_is_given_up_after_reopening),
+        CASE(whether_what_it_deployed_stays_is_known_after_reopening),
         CASE(the_newest_of_one_key_stays),
         CASE(the_answer_to_a_write_is_the_row),
         CASE(an_unknown_key_is_not_found),

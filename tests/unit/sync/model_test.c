@@ -35,7 +35,8 @@ static struct {
     bool unnoticed;       /* the hub's store may have gone back without a sign of it */
     bool confirmed;       /* the operator wants it deleted */
     bool forgot[NAMES];   /* which labels there were the hub's is not known at the agent */
-    int unmanaged[NAMES]; /* spec of the object that a local user made, -1 = none */
+    char orphan_uid[NAMES][24]; /* of what was deleted last without what it deployed */
+    int unmanaged[NAMES];       /* spec of the object that a local user made, -1 = none */
 } own;
 
 /* --- what the machines write --- */
@@ -77,8 +78,21 @@ static void check_present(const ab_object *before)
         broken("deleted at the agent though the hub has it");
 }
 
+/* A finalizer on what is being deleted: Argo CD deletes what it deployed. What comes back with a
+ * backup may be deleted again, in another way. */
+static void check_cascade(const ab_object *before)
+{
+    int app = app_of(before);
+    ab_str source = ab_object_annotation(before, AB_ANN_SOURCE_UID);
+    if (!own.restored[app] && own.orphan_uid[app][0] != '\0' &&
+        ab_str_is(source, own.orphan_uid[app]))
+        broken("what it deployed is deleted, which its user wanted to keep");
+}
+
 static void on_local_write(const ab_object *before, const ab_object *after)
 {
+    if (before != NULL && after != NULL && ab_object_deleting(after) && !ab_object_deleting(before))
+        check_cascade(before);
     if (before != NULL &&
         (after == NULL || (ab_object_deleting(after) && !ab_object_deleting(before)))) {
         check_deletion(before);
@@ -183,8 +197,24 @@ static void user_deletes(int app)
     if (hub(app) == NULL || below(2) == 0)
         return;
     withdraw_all(hub(app));
+    if (ab_span_count(ab_object_meta(hub(app), "finalizers")) > 0)
+        own.orphan_uid[app][0] = '\0'; /* what the former one of its name deployed is its own */
     trace("user deletes", ab_str_of(hub_key(app)));
     fake_store_erase(m.w.hub, hub_key(app));
+}
+
+/* As `argocd app delete --cascade=false`. */
+static void user_deletes_without_cascade(int app)
+{
+    if (hub(app) == NULL || ab_object_deleting(hub(app)) || below(2) == 0)
+        return;
+    withdraw_all(hub(app));
+    trace("user deletes without cascade", ab_str_of(hub_key(app)));
+    snprintf(own.orphan_uid[app], sizeof(own.orphan_uid[app]), "%.*s",
+             AB_STR_ARG(ab_object_uid(hub(app))));
+    drop_finalizers(m.w.hub, hub_key(app));
+    if (below(4) > 0) /* else it is deleted later */
+        fake_store_erase(m.w.hub, hub_key(app));
 }
 
 /* --- users at the agent --- */
@@ -378,6 +408,7 @@ static void (*const actions[])(int app) = {
     watches_break,
     hub_is_restored_after_an_outage,
     hub_is_restored_at_once,
+    user_deletes_without_cascade,
 };
 
 /* --- rest --- */

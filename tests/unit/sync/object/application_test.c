@@ -136,6 +136,22 @@ static void operation_and_finalizers_can_be_dropped(void **state)
                   HEAD ID "},\"spec\":{}}");
 }
 
+#define RESOURCES "\"resources-finalizer.argocd.argoproj.io"
+static void what_deletes_what_it_deployed_can_be_dropped(void **state)
+{
+    (void)state;
+    const ab_app_edit edit = {.orphan = true};
+    const char before[] = HEAD ID ",\"finalizers\":[\"f\"," RESOURCES "\"," RESOURCES
+                                  "/background\",\"g\"]},\"spec\":{}}";
+    ab_object *deletes = sample_object(before);
+    ab_object *stays = sample_object(HEAD ID ",\"finalizers\":[\"f\"]}}");
+    assert_edited(before, &edit, HEAD ID ",\"finalizers\":[\"f\",\"g\"]},\"spec\":{}}");
+    assert_true(ab_app_deletes_resources(deletes));
+    assert_false(ab_app_deletes_resources(stays));
+    ab_object_unref(deletes);
+    ab_object_unref(stays);
+}
+
 static void a_status_can_be_set_to_terminating(void **state)
 {
     (void)state;
@@ -218,6 +234,7 @@ int main(void)
         cmocka_unit_test(an_edit_changes_what_it_names_and_nothing_else),
         cmocka_unit_test(no_edit_changes_nothing),
         cmocka_unit_test(operation_and_finalizers_can_be_dropped),
+        cmocka_unit_test(what_deletes_what_it_deployed_can_be_dropped),
         cmocka_unit_test(a_status_can_be_set_to_terminating),
         cmocka_unit_test(without_an_operation_there_is_nothing_to_terminate),
         cmocka_unit_test(an_error_is_a_condition_beside_those_of_others),

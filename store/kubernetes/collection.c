@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/collection.h"
 
+#include "store/kubernetes/stream.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -120,10 +122,45 @@ static ab_err parse_item(const ab_kube_collection *c, ab_str json, ab_object **o
         e = ab_object_from(doc, out, err);
     if (e == AB_ERR_OK)
         return e;
-    ab_str name = ab_span_raw(ab_span_path(ab_span_root(doc), "metadata", "name", NULL));
+    ab_str name = ab_kube_member(ab_kube_member(json, "metadata"), "name");
     ab_error_prefix(err, "%s %.*s", c->resource->plural, AB_STR_ARG(name));
     ab_span_free(doc);
     return e;
+}
+
+/* Which object it is, of one that is nested too deeply to be read. */
+static ab_err identify(const ab_kube_collection *c, ab_str json, ab_object **out)
+{
+    static const char *const names[] = {"name", "namespace", "uid", "resourceVersion"};
+    ab_str meta = ab_kube_member(json, "metadata");
+    ab_buf text;
+    ab_buf_init(&text, 8192);
+    ab_spanw w = ab_spanw_to(&text);
+    ab_spanw_object(&w);
+    ab_spanw_key_str(&w, "apiVersion", ab_str_of(c->resource->api));
+    ab_spanw_key_str(&w, "kind", ab_str_of(c->resource->kind));
+    ab_spanw_key(&w, AB_STR("metadata"));
+    ab_spanw_object(&w);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ab_spanw_key_raw(&w, names[i], ab_kube_member(meta, names[i]));
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        e = ab_object_parse(ab_buf_str(&text), out, NULL);
+    ab_buf_fini(&text);
+    return e;
+}
+
+static void note_unreadable(ab_kube_collection *c, ab_str json)
+{
+    ab_object *named = NULL;
+    c->unreadable = true;
+    if (identify(c, json, &named) == AB_ERR_OK)
+        ab_kube_known_keep(c->known, named);
+    else
+        c->unnamed = true;
+    ab_object_unref(named);
 }
 
 /* One object that cannot be read does not keep the others from being seen. */
@@ -135,7 +172,7 @@ ab_err ab_kube_collection_see(ab_kube_collection *c, ab_str json)
     if (e == AB_ERR_NOMEM)
         return e;
     if (e != AB_ERR_OK) {
-        c->unreadable = true;
+        note_unreadable(c, json);
         ab_kube_collection_fault(c, &err);
         return AB_ERR_OK;
     }
@@ -149,6 +186,8 @@ ab_err ab_kube_collection_see_deleted(ab_kube_collection *c, ab_str json)
     ab_object *object = NULL;
     ab_error err = {0};
     ab_err e = parse_item(c, json, &object, &err);
+    if (e == AB_ERR_TOOBIG)
+        e = identify(c, json, &object);
     if (e != AB_ERR_OK) {
         ab_kube_collection_fault(c, &err);
         return e;
@@ -213,12 +252,12 @@ void ab_kube_collection_fini(ab_kube_collection *c)
 
 void ab_kube_collection_list_begin(ab_kube_collection *c)
 {
-    c->unreadable = false;
+    c->unreadable = c->unnamed = false;
     ab_kube_known_begin(c->known);
 }
 
 void ab_kube_collection_list_end(ab_kube_collection *c)
 {
-    if (!c->unreadable)
+    if (!c->unnamed)
         ab_kube_known_each_old(c->known, lose_old, c);
 }

@@ -15,6 +15,7 @@ typedef struct {
     char *selector; /* query "&labelSelector=..." and "&fieldSelector=...", may be empty */
     ab_kube_known *known;
     bool unreadable; /* something of this list could not be read */
+    bool unnamed;    /* nor which object it is */
     bool stopped;    /* nothing is reported any more */
 } ab_kube_collection;
 
@@ -26,10 +27,11 @@ void ab_kube_collection_fini(ab_kube_collection *c);
 void ab_kube_collection_fault(const ab_kube_collection *c, const ab_error *err);
 /** A list begins. */
 void ab_kube_collection_list_begin(ab_kube_collection *c);
-/** It was read to its end: what it did not show is ABSENT, unless something could not be read. */
+/** It was read to its end: what it did not show is ABSENT, unless it may be what is unnamed. */
 void ab_kube_collection_list_end(ab_kube_collection *c);
 /** An object exists. One that cannot be read does not keep the others from being seen.
  *  @return CLOSED: it was stopped meanwhile; NOMEM */
 AB_MUST_USE ab_err ab_kube_collection_see(ab_kube_collection *c, ab_str json);
-/** The watch told of a deletion. @return CLOSED; PARSE and others when it cannot be read; NOMEM */
+/** The watch told of a deletion. @return CLOSED; PARSE and others when it cannot be told of what;
+ * NOMEM */
 AB_MUST_USE ab_err ab_kube_collection_see_deleted(ab_kube_collection *c, ab_str json);

@@ -120,6 +120,13 @@ ab_err ab_kube_known_note(ab_kube_known *k, const ab_object *object)
     return AB_ERR_OK;
 }
 
+void ab_kube_known_keep(ab_kube_known *k, const ab_object *object)
+{
+    entry *e = ab_map_find(k->entries, ab_str_of(ab_object_key(object)));
+    if (e != NULL && ab_str_is(ab_object_uid(object), e->uid))
+        e->round = k->round;
+}
+
 bool ab_kube_known_forget(ab_kube_known *k, ab_str key)
 {
     entry *e = ab_map_find(k->entries, key);

@@ -32,6 +32,8 @@ AB_MUST_USE ab_err ab_kube_known_last(const ab_kube_known *k, ab_str key, const 
 ab_kube_news ab_kube_known_compare(const ab_kube_known *k, const ab_object *object);
 /** @return NOMEM */
 AB_MUST_USE ab_err ab_kube_known_note(ab_kube_known *k, const ab_object *object);
+/** It is there still, in a state that cannot be read: it is not old. */
+void ab_kube_known_keep(ab_kube_known *k, const ab_object *object);
 /** @return whether it was known */
 bool ab_kube_known_forget(ab_kube_known *k, ab_str key);
 /** Visit each that is old; `visit` may forget it. */

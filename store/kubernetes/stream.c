@@ -117,6 +117,41 @@ static size_t value_scan(value_state *v, ab_str text, bool *ended)
     return text.len;
 }
 
+static bool is_named(ab_str quoted, const char *name)
+{
+    return quoted.len >= 2 && ab_str_is((ab_str){quoted.ptr + 1, quoted.len - 2}, name);
+}
+
+static bool is_between(char c)
+{
+    return is_space(c) || c == ',' || c == ':';
+}
+
+ab_str ab_kube_member(ab_str object, const char *name)
+{
+    bool is_name = true;
+    bool found = false;
+    for (size_t i = 1; i < object.len && object.ptr[i] != '}';) {
+        char c = object.ptr[i];
+        value_state v = {.word = c != '{' && c != '[' && c != '"'};
+        bool ended = false;
+        if (is_between(c)) {
+            i++;
+            continue;
+        }
+        size_t len = value_scan(&v, (ab_str){object.ptr + i, object.len - i}, &ended);
+        ab_str value = {object.ptr + i, len};
+        if (!ended || len == 0)
+            return AB_STR_NONE;
+        if (!is_name && found)
+            return value;
+        found = is_name && is_named(value, name);
+        is_name = !is_name;
+        i += len;
+    }
+    return AB_STR_NONE;
+}
+
 static ab_err put_member(ab_kube_stream *s, ab_str value)
 {
     ab_buf_putc(&s->rest, s->rest.len == 0 ? '{' : ',');

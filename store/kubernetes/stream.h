@@ -32,5 +32,8 @@ void ab_kube_stream_free(ab_kube_stream *s);
 /** The next piece. @return PARSE (not JSON, or not of this shape), TOOBIG, NOMEM, or what an upcall
  * said; the stream takes nothing more then */
 AB_MUST_USE ab_err ab_kube_stream_feed(ab_kube_stream *s, ab_str piece, ab_error *err);
+/** A member of a JSON object, as its text and without a look into it: it may be nested as deeply as
+ * it likes, and need not be JSON. Absent when there is none, or the text ends before. */
+ab_str ab_kube_member(ab_str object, const char *name);
 /** No more comes. @return PARSE when a document is cut off, and for LIST without its end */
 AB_MUST_USE ab_err ab_kube_stream_end(ab_kube_stream *s, ab_error *err);

@@ -188,7 +188,7 @@ static void list_end(ab_kube_watcher *w)
     w->whole = !w->of.unreadable;
     if (!w->of.stopped)
         watch(w);
-    if (w->whole)
+    if (!w->of.unnamed)
         set_interrupted(w, false);
     if (!w->of.stopped)
         w->events.listed(w->of.kube);
@@ -235,12 +235,33 @@ static ab_err on_error_event(ab_kube_watcher *w, ab_str status)
 }
 
 /* Of a bookmark too, which is nothing else. */
-static void note_version(ab_kube_watcher *w, ab_spanv object)
+static void note_version(ab_kube_watcher *w, ab_str version)
 {
-    ab_spanv version = ab_span_path(object, "metadata", "resourceVersion", NULL);
-    uint64_t v = ab_kube_version(ab_span_plain(version));
+    uint64_t v = ab_kube_version(version);
     if (v > w->version)
         w->version = v;
+    recovered(w);
+    ab_backoff_reset(&w->relist);
+}
+
+/* Of an object or a list, however deeply it is nested. */
+static ab_str version_in(ab_str json)
+{
+    ab_str quoted = ab_kube_member(ab_kube_member(json, "metadata"), "resourceVersion");
+    return quoted.len < 2 ? AB_STR_NONE : (ab_str){quoted.ptr + 1, quoted.len - 2};
+}
+
+/* Whoever may write one object must not end the watch of all: of one that is nested too deeply only
+ * its name is read. */
+static ab_err on_deep_event(ab_kube_watcher *w, ab_str json)
+{
+    ab_str object = ab_kube_member(json, "object");
+    bool deleted = ab_str_is(ab_kube_member(json, "type"), "\"DELETED\"");
+    ab_err e = deleted ? ab_kube_collection_see_deleted(&w->of, object)
+                       : ab_kube_collection_see(&w->of, object);
+    if (e == AB_ERR_OK)
+        note_version(w, version_in(object));
+    return e;
 }
 
 static ab_err on_event(void *arg, ab_str json)
@@ -248,6 +269,8 @@ static ab_err on_event(void *arg, ab_str json)
     ab_kube_watcher *w = arg;
     ab_span *doc = NULL;
     ab_err e = ab_span_parse(json, &doc, NULL);
+    if (e == AB_ERR_TOOBIG)
+        return on_deep_event(w, json);
     if (e != AB_ERR_OK)
         return e;
     ab_spanv type = ab_span_get(ab_span_root(doc), "type");
@@ -258,11 +281,8 @@ static ab_err on_event(void *arg, ab_str json)
         e = ab_kube_collection_see_deleted(&w->of, ab_span_raw(object));
     else if (ab_span_is(type, "ERROR"))
         e = on_error_event(w, ab_span_raw(object));
-    if (e == AB_ERR_OK) {
-        note_version(w, object);
-        recovered(w);
-        ab_backoff_reset(&w->relist);
-    }
+    if (e == AB_ERR_OK)
+        note_version(w, ab_span_plain(ab_span_path(object, "metadata", "resourceVersion", NULL)));
     ab_span_free(doc);
     return e;
 }
@@ -318,13 +338,13 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
         return;
     }
-    if (ab_span_parse(answer->body, &doc, &err) != AB_ERR_OK) {
+    ab_err e = ab_span_parse(answer->body, &doc, &err);
+    if (e != AB_ERR_OK && e != AB_ERR_TOOBIG) {
         ab_error_prefix(&err, "GET %s", w->of.resource->plural);
         trouble(w, DO_PROBE, &err, -1);
         return;
     }
-    ab_spanv text = ab_span_path(ab_span_root(doc), "metadata", "resourceVersion", NULL);
-    uint64_t version = ab_kube_version(ab_span_plain(text));
+    uint64_t version = ab_kube_version(version_in(answer->body));
     ab_span_free(doc);
     if (version >= w->version) {
         watch(w);

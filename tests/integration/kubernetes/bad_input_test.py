@@ -18,6 +18,10 @@ from fake_api import FakeApi, make_certificate
 LIST = "/applications"
 
 
+def nested(depth):
+    return {"n": 1, "x": nested(depth - 1)} if depth > 0 else {}
+
+
 def application(name, number=1, **metadata):
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
             "metadata": {"name": name, "namespace": "argocd", **metadata}, "spec": {"n": number}}
@@ -391,6 +395,37 @@ class Reading(Case):
         self.expire(store)
         store.change("seen", "a")
         store.change("synced")
+
+
+    def test_one_object_that_is_nested_too_deeply_ends_no_watch(self):
+        for name in ("a", "b"):
+            self.api.put("Application", name, spec={"n": 1})
+        store = self.synced()
+        self.api.await_watch(LIST)
+        watches = len(self.api.asked("GET", LIST, watch=True))
+        self.api.put("Application", "a", spec=nested(150))
+        store.fault('applications "a"', "nested too deeply")
+        self.api.put("Application", "b", spec={"n": 2})
+        store.change("seen", "b", 2)
+        self.api.drop("Application", "a")
+        store.change("deleted", "a")
+        self.api.put("Application", "a", spec={"n": 3})
+        store.change("seen", "a", 3)
+        self.assertEqual(len(self.api.asked("GET", LIST, watch=True)), watches)
+
+    def test_after_410_what_was_deleted_is_found_beside_what_cannot_be_read(self):
+        for name in ("gone", "stays", "made-again"):
+            self.api.put("Application", name, spec={"n": 1})
+        store = self.synced()
+        self.api.drop("Application", "gone", event=False)
+        self.api.put("Application", "stays", spec=nested(150), event=False)
+        self.api.drop("Application", "made-again", event=False)
+        self.api.put("Application", "made-again", spec=nested(150), event=False)
+        self.expire(store)
+        store.change("absent", "gone")
+        store.change("absent", "made-again")
+        store.wait("resumed at last", lambda line: store.order("interrupted", "resumed")[-1] == "resumed")
+        self.assertEqual(store.count("absent", "stays"), 0)
 
 
 class Writing(Case):

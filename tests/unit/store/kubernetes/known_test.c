@@ -94,6 +94,30 @@ static void after_a_new_list_what_was_not_in_it_is_old(void **state)
     ab_kube_known_free(k);
 }
 
+static void keep(ab_kube_known *k, const char *name, const char *uid)
+{
+    ab_object *o = object(name, uid, 9);
+    ab_kube_known_keep(k, o);
+    ab_object_unref(o);
+}
+
+static void what_cannot_be_read_is_not_old(void **state)
+{
+    (void)state;
+    ab_kube_known *k = ab_kube_known_new();
+    note(k, "a", "u", 1);
+    note(k, "b", "u", 2);
+    note(k, "c", "u", 3);
+    ab_kube_known_begin(k);
+    keep(k, "a", "other");
+    keep(k, "b", "u");
+    keep(k, "new", "u");
+    ab_kube_known_each_old(k, forget_one, &k);
+    assert_int_equal(ab_kube_known_count(k), 1);
+    assert_true(ab_kube_known_forget(k, AB_STR("Secret/argocd/b")));
+    ab_kube_known_free(k);
+}
+
 /* The head of known.h says how much it is. */
 static void an_object_costs_less_than_256_bytes(void **state)
 {
@@ -120,6 +144,7 @@ int main(void)
         cmocka_unit_test(
             what_is_kept_of_an_object_tells_which_one_it_was_and_nothing_of_its_content),
         cmocka_unit_test(after_a_new_list_what_was_not_in_it_is_old),
+        cmocka_unit_test(what_cannot_be_read_is_not_old),
         cmocka_unit_test(an_object_costs_less_than_256_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,6 +283,44 @@ static void many_items_may_be_far_larger_together_than_one(void **state)
     ab_buf_fini(&text);
 }
 
+static void assert_member(const char *object, const char *name, const char *expected)
+{
+    ab_str value = ab_kube_member(ab_str_of(object), name);
+    if (expected == NULL)
+        assert_null(value.ptr);
+    else
+        assert_true(ab_str_is(value, expected));
+}
+
+static void a_member_is_found_however_deeply_others_are_nested(void **state)
+{
+    (void)state;
+    ab_buf text;
+    ab_buf_init(&text, 65536);
+    ab_buf_puts(&text, "{ \"a\" : ");
+    for (int i = 0; i < 1000; i++)
+        ab_buf_puts(&text, "{\"b\":[\"}\",");
+    for (int i = 0; i < 1000; i++)
+        ab_buf_puts(&text, i == 0 ? "1]}" : "]}");
+    ab_buf_puts(&text, ", \"b\" : \"x\\\"y\",\"n\":12,\"c\":[\"d\"] }");
+    assert_member(text.ptr, "b", "\"x\\\"y\"");
+    assert_member(text.ptr, "n", "12");
+    assert_member(text.ptr, "c", "[\"d\"]");
+    assert_member(text.ptr, "d", NULL);
+    ab_buf_fini(&text);
+}
+
+static void what_is_not_an_object_has_no_member(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"",        "{",        "{}",           "{\"a\"",
+                                        "{\"a\":", "{\"a\":[", "{\"a\":\"b",   "{\"a\":1",
+                                        "{]",      "[\"a\"",   "{\"b\":\"a\"}"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_member(texts[i], "a", NULL);
+    assert_null(ab_kube_member(AB_STR_NONE, "a").ptr);
+}
+
 static void what_an_upcall_says_ends_the_reading_for_good(void **state)
 {
     (void)state;
@@ -333,6 +371,8 @@ int main(void)
         cmocka_unit_test(an_object_of_the_limit_passes_and_one_byte_more_does_not),
         cmocka_unit_test(the_rest_of_a_list_is_bounded_too),
         cmocka_unit_test(many_items_may_be_far_larger_together_than_one),
+        cmocka_unit_test(a_member_is_found_however_deeply_others_are_nested),
+        cmocka_unit_test(what_is_not_an_object_has_no_member),
         cmocka_unit_test(what_an_upcall_says_ends_the_reading_for_good),
         cmocka_unit_test(an_error_says_where),
     };

@@ -182,8 +182,11 @@ static void list_begin(ab_kube_watcher *w)
 
 static void list_end(ab_kube_watcher *w)
 {
+    bool older = w->list_version > 0 && w->list_version < w->version;
     w->version = w->list_version;
     recovered(w);
+    if (older) /* found by the list that was due anyway */
+        w->events.replaced(w->of.kube);
     ab_kube_collection_list_end(&w->of);
     w->whole = !w->of.unreadable;
     if (!w->of.stopped)

@@ -311,6 +311,23 @@ class Reading(Case):
         self.assertEqual(store.order("interrupted", "replaced", "absent", "resumed"),
                          ["interrupted", "replaced", "absent", "resumed"])
 
+    def test_a_store_restored_while_it_was_to_be_listed_anyway_is_another_one(self):
+        self.api.put("Application", "kept", spec={"n": 1})
+        self.api.put("Application", "lost", spec={"n": 1})
+        store = self.synced()
+        self.api.await_watch(LIST)
+        stop = self.api.fault(lambda r: r.path.endswith(LIST) and not r.is_watch and r.query.get("limit") != "1",
+                              lambda r: r.refuse(500, "InternalError", "not yet"))
+        self.expire(store)
+        store.fault("not yet")
+        self.api.drop("Application", "lost", event=False)
+        self.api.version = 50
+        self.api.put("Application", "kept", spec={"n": 77}, event=False)
+        stop()
+        store.change("seen", "kept", 77)
+        store.change("absent", "lost")
+        self.assertEqual(store.order("replaced", "absent"), ["replaced", "absent"])
+
     def test_the_watch_is_resumed_when_all_that_it_may_have_lost_was_listed(self):
         self.api.put("Application", "kept", spec={"n": 1})
         self.api.put("Secret", "late", metadata={"labels": {"argocd.argoproj.io/secret-type": "repository"}})

@@ -4,6 +4,7 @@
 #define ANSWER_MS      30000
 #define TURN_FIRST_MS  60000
 #define TURN_MAX_MS    300000
+#define LONGEST_MS     3600000
 #define ASKS_APART_MS  1000
 #define RETRY_FIRST_MS 5000
 #define RETRY_MAX_MS   600000
@@ -56,6 +57,8 @@ static void move_to(ab_resync_turn *t, ab_link *list)
         return;
     q->running_count += list == &q->running;
     q->running_count -= t->list == &q->running;
+    if (q->longest == t)
+        q->longest = NULL;
     if (list == &q->periodic)
         t->at = now_ms(q) + q->period_ms;
     if (list == NULL)
@@ -153,6 +156,16 @@ static void give_way(ab_resync_turn *t)
     set_due(t, "others waited", 0);
 }
 
+/* So long only where others have room beside it. */
+static int64_t turn_of(ab_resync_turn *t, int64_t now)
+{
+    ab_resync_queue *q = t->queue;
+    bool too_short = t->turn_ms == TURN_MAX_MS && now >= t->begun_at + TURN_MAX_MS;
+    if (q->longest == NULL && too_short && q->max > 1)
+        q->longest = t;
+    return q->longest == t ? LONGEST_MS : t->turn_ms;
+}
+
 static void check_running(const ab_resync_queue *q, int64_t now)
 {
     for (ab_list_iter i = ab_list_first(&q->running); i.link != NULL; ab_list_next(&i)) {
@@ -161,7 +174,7 @@ static void check_running(const ab_resync_queue *q, int64_t now)
         if (now >= t->resync.heard_at + ANSWER_MS) {
             ab_resync_stop(&t->resync);
             ab_resync_queue_over(t, "no answer");
-        } else if (others_wait && now >= t->begun_at + t->turn_ms) {
+        } else if (others_wait && now >= t->begun_at + turn_of(t, now)) {
             give_way(t);
         }
     }

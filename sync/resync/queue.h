@@ -8,7 +8,9 @@
  * No agent holds others up: one that says nothing for 30 s has failed, and one whose turn takes
  * long while others wait gives way and goes behind them. Its next turn may be twice as long, so
  * that a slow agent with many objects comes to an end, too. Ending it by the speed at which pages
- * arrive would need no second attempt, but there is no speed that every honest agent reaches.
+ * arrive would need no second attempt, but there is no speed that every honest agent reaches. For
+ * whom the longest turn is too short, it may run on, one such agent at a time: the others have the
+ * rest of the room meanwhile.
  *
  *                 due                  is ready                room
  *   (no list) ---------> (no list) -------------> ripe -----------------> running
@@ -26,17 +28,20 @@
 #include "base/core/list.h"
 #include "sync/resync/resync.h"
 
+typedef struct ab_resync_turn ab_resync_turn;
+
 typedef struct {
     ab_resync_env env; /* of all its turns */
     int64_t period_ms; /* between the resyncs of one agent that have no other cause; 0: none */
     size_t max;        /* running at once */
     size_t running_count;
+    ab_resync_turn *longest; /* of those that run, the one that may run on; NULL: none */
     ab_link running, ripe, retrying;
     ab_link periodic; /* in the order of when they are due */
 } ab_resync_queue;
 
 /* One agent in it. Read by others, written here only. */
-typedef struct {
+struct ab_resync_turn {
     ab_resync_queue *queue;
     ab_resync resync;
     ab_link *list; /* that it is in; NULL: none */
@@ -47,7 +52,7 @@ typedef struct {
     int64_t begun_at;
     int64_t turn_ms; /* that one may take while others wait */
     ab_backoff backoff;
-} ab_resync_turn;
+};
 
 /** Before all else. @param env  without arg, writer and agent: those of each turn */
 void ab_resync_queue_init(ab_resync_queue *q, const ab_resync_env *env, int64_t period_ms,

@@ -20,7 +20,9 @@
 #define PERIOD_MS 3600000
 #define ANSWER_MS 30000
 #define TURN_MS   60000
-#define STEP_MS   20000 /* an agent that says something as often is not given up */
+#define MOST_MS   300000  /* of a turn while others wait */
+#define LONG_MS   3600000 /* and of one at a time */
+#define STEP_MS   20000   /* an agent that says something as often is not given up */
 #define RETRY_MS  600000
 
 struct agent {
@@ -35,6 +37,7 @@ static struct {
     ab_clock clock;
     ab_resync_queue queue;
     struct agent agents[AGENTS];
+    size_t pages; /* of an agent that holds much */
 } t;
 
 /* --- a role --- */
@@ -120,6 +123,7 @@ static int setup(void **state)
     (void)state;
     memset(&t, 0, sizeof(t));
     t.ms = 1000000;
+    t.pages = 4;
     t.clock = (ab_clock){mono_ms, wall_us, NULL};
     ab_resync_queue_init(&t.queue,
                          &(ab_resync_env){.role = &role, .clock = &t.clock, .principal_uid = "p"},
@@ -174,17 +178,17 @@ static void say(size_t agent, ab_resync_message *m)
     ab_buf_fini(&data);
 }
 
-/* An agent says that it holds much, on four pages that all differ. */
+/* An agent says that it holds much, on pages that all differ. */
 static ab_inventory *much(void)
 {
-    char keys[16][32];
+    static char keys[16 * 256][32];
     ab_inventory *inv = ab_inventory_new();
     assert_non_null(inv);
-    for (size_t i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 16 * t.pages; i++) {
         snprintf(keys[i], sizeof(keys[i]), "Application/w/%zu", i);
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(keys[i])});
     }
-    assert_int_equal(ab_inventory_divide(inv, 4), AB_ERR_OK);
+    assert_int_equal(ab_inventory_divide(inv, t.pages), AB_ERR_OK);
     return inv;
 }
 
@@ -428,6 +432,95 @@ static void a_turn_that_was_too_short_is_longer_the_next_time(void **state)
     assert_true(is_running(1)); /* it is short again */
 }
 
+/* More than there is room for, which never say anything. */
+static void others_come(bool come)
+{
+    for (size_t i = 2; i < AGENTS; i++) {
+        t.agents[i].ready = come;
+        ab_resync_queue_stop(&t.agents[i].turn);
+        if (come)
+            due(i);
+    }
+}
+
+/* An agent that says a page every STEP_MS, of more than it has time for; others wait. */
+static void take_long(size_t agent, int64_t ms)
+{
+    answer_much(agent);
+    for (size_t page = 0; (int64_t)page * STEP_MS < ms && is_running(agent); page++) {
+        others_come(true);
+        say_page(agent, page);
+        pass(STEP_MS);
+    }
+}
+
+/* Its turns were too short, up to the longest. */
+static void come_to_the_longest(size_t agent)
+{
+    t.queue.max = 1;
+    due(agent);
+    while (t.agents[agent].turn.turn_ms < MOST_MS) {
+        take_long(agent, MOST_MS);
+        assert_false(is_running(agent));
+        others_come(false);
+        pass(0);
+        assert_true(is_running(agent));
+    }
+    ab_resync_queue_stop(&t.agents[agent].turn);
+    t.queue.max = MAX;
+}
+
+static void one_for_which_the_longest_turn_is_too_short_runs_on(void **state)
+{
+    (void)state;
+    t.pages = 64;
+    come_to_the_longest(0);
+    due(0);
+    take_long(0, MOST_MS + 10 * STEP_MS);
+    assert_true(is_running(0));
+    assert_int_equal(t.queue.running_count, MAX);
+    for (size_t page = 25; page < t.pages; page++) {
+        others_come(true);
+        say_page(0, page);
+        pass(STEP_MS);
+    }
+    assert_int_equal(t.agents[0].agreed, 1);
+    assert_null(t.queue.longest);
+}
+
+static void one_that_runs_on_comes_to_an_end_too(void **state)
+{
+    (void)state;
+    t.pages = 256;
+    come_to_the_longest(0);
+    due(0);
+    take_long(0, LONG_MS + STEP_MS);
+    assert_false(is_running(0));
+    assert_int_equal(t.agents[0].agreed, 0);
+    assert_null(t.queue.longest);
+}
+
+static void no_more_than_one_runs_on(void **state)
+{
+    (void)state;
+    t.pages = 64;
+    come_to_the_longest(0);
+    come_to_the_longest(1);
+    due(0);
+    due(1);
+    answer_much(1);
+    answer_much(0);
+    for (size_t page = 0; is_running(0) && is_running(1); page++) {
+        assert_true((int64_t)page * STEP_MS < MOST_MS);
+        others_come(true);
+        say_page(0, page);
+        say_page(1, page);
+        pass(STEP_MS);
+    }
+    assert_true(is_running(0) != is_running(1));
+    assert_int_equal(t.queue.running_count, MAX);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -446,6 +539,9 @@ int main(void)
         TEST(as_long_as_nobody_waits_a_turn_may_take_its_time),
         TEST(a_long_turn_gives_way_to_those_that_wait),
         TEST(a_turn_that_was_too_short_is_longer_the_next_time),
+        TEST(one_for_which_the_longest_turn_is_too_short_runs_on),
+        TEST(one_that_runs_on_comes_to_an_end_too),
+        TEST(no_more_than_one_runs_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

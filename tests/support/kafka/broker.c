@@ -256,16 +256,26 @@ void ab_broker_allow(rd_kafka_t *admin, const char *user, rd_kafka_AclOperation_
     rd_kafka_AclBinding_destroy(binding);
 }
 
+/* The leader of a new topic may not know yet that it is. A broker that stood still is fenced, and
+ * leads nothing until its next heartbeat: librdkafka calls that an unknown partition, and asks no
+ * more. */
+static bool is_without_leader(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
+           code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE ||
+           code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION;
+}
+
 int64_t ab_broker_log_end(rd_kafka_t *admin, const char *topic)
 {
     int64_t low = 0;
     int64_t high = 0;
     rd_kafka_resp_err_t code;
     int64_t end = ab_clock_mono_ms(&ab_clock_real) + ADMIN_WAIT_MS;
-    do { /* the leader of a new topic may not know yet that it is */
-        code = rd_kafka_query_watermark_offsets(admin, topic, 0, &low, &high, ADMIN_WAIT_MS);
-    } while (code == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION &&
-             ab_clock_mono_ms(&ab_clock_real) < end);
+    while (is_without_leader(code = rd_kafka_query_watermark_offsets(admin, topic, 0, &low, &high,
+                                                                     ADMIN_WAIT_MS)) &&
+           ab_clock_mono_ms(&ab_clock_real) < end)
+        until_leader(admin, topic, true);
     assert_int_equal(code, RD_KAFKA_RESP_ERR_NO_ERROR);
     return high;
 }

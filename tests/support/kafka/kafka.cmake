@@ -14,7 +14,8 @@ set(AB_KAFKA_ENV
 add_test(NAME kafka_broker_start COMMAND ${AB_KAFKA_DEV} fresh)
 add_test(NAME kafka_broker_stop COMMAND ${AB_KAFKA_DEV} kill)
 set_tests_properties(kafka_broker_start PROPERTIES
-    FIXTURES_SETUP kafka ENVIRONMENT "${AB_KAFKA_ENV}" TIMEOUT 600)
+    FIXTURES_SETUP kafka TIMEOUT 600
+    ENVIRONMENT "${AB_KAFKA_ENV};KAFKA_DEV_PROPS=${CMAKE_CURRENT_LIST_DIR}/shared.properties")
 set_tests_properties(kafka_broker_stop PROPERTIES
     FIXTURES_CLEANUP kafka ENVIRONMENT "${AB_KAFKA_ENV}")
 

@@ -36,7 +36,7 @@ bool ab_app_deletes_resources(const ab_object *o)
     return false;
 }
 
-static void keep_resources(ab_spanw *w, ab_spanv finalizers)
+static void put_other_finalizers(ab_spanw *w, ab_spanv finalizers)
 {
     ab_spanw_key(w, AB_STR("finalizers"));
     ab_spanw_array(w);
@@ -57,7 +57,7 @@ static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edi
         if (ab_str_is(name, "annotations") || (edit->drop_finalizers && finalizers))
             continue;
         if (edit->orphan && finalizers)
-            keep_resources(w, v);
+            put_other_finalizers(w, v);
         else
             ab_spanw_member(w, v);
     }

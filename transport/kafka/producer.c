@@ -31,9 +31,7 @@
 /* Of one producer: a turn of its thread takes 0.1 us for each. A producer more costs two threads.
  */
 #define LINKS_MAX 250
-/* Of a link: so much is worth a request of its own. */
-#define REQUEST_BYTES ((size_t)64 * 1024)
-/* And nothing is held for longer: a broker far away takes its time to confirm. */
+/* Nothing of a link is held for longer: a broker far away takes its time to confirm. */
 #define HOLD_MS 100
 /* With so many events of a partition on their way, an idempotent producer sends no more of it
  * (RD_KAFKA_IDEMP_MAX_INFLIGHT), and if there are any, its thread polls without waiting until
@@ -159,7 +157,8 @@ static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
 
 static void release(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
 {
-    bool is_due = l->held_bytes >= REQUEST_BYTES || now >= l->held_ms + HOLD_MS;
+    bool is_due = l->held_bytes >= (size_t)l->kafka->settings.batch_bytes ||
+                  now >= l->held_ms + HOLD_MS;
     if (l->unconfirmed == 0 || (is_due && l->unconfirmed < UNCONFIRMED_MAX))
         produce_held(p, l);
 }

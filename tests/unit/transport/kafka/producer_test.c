@@ -18,7 +18,8 @@
 #include <cmocka.h>
 
 #define SMALL   100
-#define LARGE   (70 * 1024)
+#define BATCH   (48 * 1024)
+#define LARGE   (50 * 1024) /* fills a request */
 #define HOLD_MS 100
 
 typedef struct {
@@ -42,6 +43,7 @@ static void open_producer(fixture *f, ab_lane lane, const char *const *set)
     assert_int_equal(ab_kafka_producers_open(&f->u.kafka.producers[lane], NULL), AB_ERR_OK);
     f->p = ab_kafka_producer_of(f->u.link, lane);
     assert_non_null(f->p);
+    f->u.kafka.settings.batch_bytes = BATCH;
 }
 
 static void close_producer(fixture *f)

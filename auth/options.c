@@ -48,8 +48,7 @@ static const ab_option rows[] = {
     {.name = "grpc.auth.token.key",
      .kind = AB_OPT_FILE,
      .help = "Principal: RSA key (PEM, 2048 bits or more) that signs the agents' tokens; "
-             "principals behind one address need the same key; read again when the file "
-             "changes. Unset: a key is generated at start."},
+             "read again when the file changes. Unset: a key is generated at start."},
     {.name = "grpc.auth.token.access",
      .kind = AB_OPT_DURATION,
      .deflt = "5m",

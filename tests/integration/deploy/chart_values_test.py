@@ -59,8 +59,9 @@ REFUSED = [
     (merged(PRINCIPAL, {"agents": [{"name": "w1", "mode": "autonomous"}]}),
      ['"w1" is autonomous, but autonomousAgents is false', "set it to true"]),
     (merged(PRINCIPAL, {"createNamespaces": ["a"]}), ["createNamespaces is set", "set autonomousAgents to true"]),
-    (merged(PRINCIPAL, {"replicas": 2}), ["replicas is 2, but transport is kafka", "set replicas to 1"]),
-    (merged(GRPC_PRINCIPAL, {"replicas": 2}), ["replicas is 2, but grpc.tokenKeySecret.name is not set", "create a Secret"]),
+    (merged(PRINCIPAL, {"replicas": 2}), ["replicas is 2, but one principal serves all agents", "set replicas to 1"]),
+    (merged(GRPC_PRINCIPAL, {"replicas": 2, "grpc": {"tokenKeySecret": {"name": "t"}}}),
+     ["replicas is 2, but one principal serves all agents", "set replicas to 1"]),
     (merged(GRPC_PRINCIPAL, {"grpc": {"address": "a:1"}}),
      ["grpc.address is set, but role is principal", "set it in the agents"]),
     (merged(GRPC_PRINCIPAL, {"strimzi": {"enabled": True, "cluster": "hub"}}),
@@ -120,8 +121,6 @@ REFUSED = [
      ["nobody could log in", "set live.tokensSecret.name"]),
     (merged(AGENT, {"persistence": {"enabled": False, "existingClaim": "c"}}),
      ["persistence.existingClaim is set, but persistence.enabled is false", "set it to true"]),
-    (merged(GRPC_PRINCIPAL, {"replicas": 2, "grpc": {"tokenKeySecret": {"name": "t"}}, "persistence": {"existingClaim": "c"}}),
-     ["persistence.existingClaim is set, but replicas is more than 1", "remove one"]),
     (merged(GRPC_PRINCIPAL, {"registration": {"names": ["a"]}}), ["registration.enabled is false", "set it to true"]),
     (merged(GRPC_AGENT, {"registration": {"enabled": True}}), ["registration.enabled is true, but role is agent", "its release"]),
     (merged(PRINCIPAL, {"registration": {"enabled": True}}),
@@ -183,8 +182,10 @@ class Refused(unittest.TestCase):
                 values = yaml.safe_load(pathlib.Path(folder, name, "values.yaml").read_text())
                 self.assertIn(f"name: {name}", config(render(values)))
 
-    def test_several_principals_over_grpc_with_one_key_are_taken(self):
-        self.assertTrue(render(merged(GRPC_PRINCIPAL, {"replicas": 3, "grpc": {"tokenKeySecret": {"name": "token"}}})))
+    def test_an_upgrade_never_runs_two_principals(self):
+        for values in (PRINCIPAL, GRPC_PRINCIPAL):
+            works = [o for o in render(merged(values, {"persistence": {"enabled": False}})) if o["kind"] == "Deployment"]
+            self.assertEqual([o["spec"]["strategy"] for o in works], [{"type": "Recreate"}])
 
 
 if __name__ == "__main__":

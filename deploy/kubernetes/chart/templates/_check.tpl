@@ -20,9 +20,6 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if and $v.persistence.existingClaim (not $v.persistence.enabled) -}}
 {{- fail "persistence.existingClaim is set, but persistence.enabled is false: set it to true, or remove the claim" -}}
 {{- end -}}
-{{- if and $v.persistence.existingClaim (gt (int $v.replicas) 1) -}}
-{{- fail "persistence.existingClaim is set, but replicas is more than 1, and each replica needs a folder of its own: remove one of the two" -}}
-{{- end -}}
 {{- end -}}
 
 {{- define "argobus.check.agent" -}}
@@ -59,10 +56,7 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if and $v.createNamespaces (not $v.autonomousAgents) -}}
 {{- fail "createNamespaces is set, but a principal creates namespaces for autonomous agents only: set autonomousAgents to true, or remove createNamespaces" -}}
 {{- end -}}
-{{- if gt (int $v.replicas) 1 -}}
-{{- if eq $v.transport "kafka" }}{{ fail (printf "replicas is %d, but transport is kafka, with which one principal serves all agents: set replicas to 1" (int $v.replicas)) }}{{ end -}}
-{{- if not $v.grpc.tokenKeySecret.name }}{{ fail (printf "replicas is %d, but grpc.tokenKeySecret.name is not set: principals behind one address need one key for tokens; create a Secret with an RSA key and name it, or set replicas to 1" (int $v.replicas)) }}{{ end -}}
-{{- end -}}
+{{- if gt (int $v.replicas) 1 }}{{ fail (printf "replicas is %d, but one principal serves all agents of a store, and two would end each other: set replicas to 1" (int $v.replicas)) }}{{ end -}}
 {{- if $v.grpc.address }}{{ fail "grpc.address is set, but role is principal: it is where an agent dials; set it in the agents' releases" }}{{ end -}}
 {{- if $v.strimzi.enabled -}}
 {{- if ne $v.transport "kafka" }}{{ fail "strimzi.enabled is true, but transport is grpc: set transport to kafka, or strimzi.enabled to false" }}{{ end -}}

@@ -19,7 +19,7 @@ ab_err ab_app_desired(const ab_object *hub, ab_buf *out)
     ab_spanw_key(&w, AB_STR("metadata"));
     ab_spanw_object(&w);
     ab_spanw_members(&w, metadata, meta);
-    ab_copy_desired_annotations(&w, ab_span_get(metadata, "annotations"));
+    ab_copy_sent_annotations(&w, ab_span_get(metadata, "annotations"));
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);

@@ -11,11 +11,19 @@ static bool is_bookkeeping(ab_str annotation)
     return ab_str_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 
-void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)
+static bool is_ownership(ab_str annotation)
+{
+    static const char *const names[] = {AB_ANN_SOURCE_UID, AB_ANN_PRINCIPAL_UID, AB_ANN_REMAPPED,
+                                        NULL};
+    return ab_str_is_one_of(annotation, names);
+}
+
+static void copy(ab_spanw *w, ab_spanv annotations, bool sent)
 {
     bool open = false;
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
-        if (is_bookkeeping(ab_span_plain_key(v)))
+        ab_str name = ab_span_plain_key(v);
+        if (is_bookkeeping(name) || (sent && is_ownership(name)))
             continue;
         if (!open) {
             ab_spanw_key(w, AB_STR("annotations"));
@@ -26,4 +34,14 @@ void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)
     }
     if (open)
         ab_spanw_object_end(w);
+}
+
+void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)
+{
+    copy(w, annotations, false);
+}
+
+void ab_copy_sent_annotations(ab_spanw *w, ab_spanv annotations)
+{
+    copy(w, annotations, true);
 }

@@ -10,7 +10,7 @@ void ab_render_metadata(ab_spanw *w, const ab_object *hub)
     ab_spanw_object(w);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         ab_spanw_member(w, ab_object_meta(hub, names[i]));
-    ab_copy_desired_annotations(w, ab_object_meta(hub, "annotations"));
+    ab_copy_sent_annotations(w, ab_object_meta(hub, "annotations"));
     ab_spanw_object_end(w);
 }
 

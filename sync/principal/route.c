@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
+#include "sync/principal/mirror/owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,7 @@ static bool is_served(const ab_principal *p, const ab_object *o)
 
 ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
 {
-    bool mirror = ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0;
-    if (mirror || !ab_kind_is_synchronised(hub) || !is_served(p, hub))
+    if (ab_mirror_is_one(hub) || !ab_kind_is_synchronised(hub) || !is_served(p, hub))
         return AB_STR_NONE;
     if (!p->env.destination_mapping)
         return ab_object_namespace(hub);

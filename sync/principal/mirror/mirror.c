@@ -9,6 +9,7 @@
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"
 #include "sync/principal/agent_records.h"
+#include "sync/principal/mirror/owner.h"
 #include "sync/principal/sweep.h"
 
 #include <stdio.h>

@@ -89,8 +89,6 @@ void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool e
 /* reconcile.c: reconcile the mirror with what was published */
 /** No object exists here: make it. */
 void ab_mirror_create(struct mirror *m);
-/** Name the agent that an object's stamp says it is a mirror of; absent: it is none. */
-ab_str ab_mirror_owner(const ab_object *hub);
 /** The newest version that an object says it is of; none where its stamps are another agent's. */
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Is its place another object's? That is counted, and said. */

@@ -11,8 +11,8 @@
  */
 #include "sync/principal/mirror/mirror_priv.h"
 
-#include "schema/attributes.h"
 #include "sync/principal/lookup.h"
+#include "sync/principal/mirror/owner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,7 +125,7 @@ void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool e
     ab_str key = ab_str_of(ab_object_key(object));
     if (project_in(key).ptr == NULL || !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
-    bool own = exists && ab_object_annotation(object, AB_ANN_SOURCE_UID).len == 0;
+    bool own = exists && !ab_mirror_is_one(object);
     if (own == (ab_map_find(p->own_projects, key) != NULL))
         return;
     if (!own)

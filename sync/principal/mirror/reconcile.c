@@ -7,6 +7,7 @@
 
 #include "schema/attributes.h"
 #include "sync/object/mirror.h"
+#include "sync/principal/mirror/owner.h"
 #include "sync/principal/route.h"
 
 #include <stdio.h>
@@ -26,15 +27,6 @@ static void note_revert(struct mirror *m, const char *what)
 }
 
 /* --- whose it is --- */
-
-ab_str ab_mirror_owner(const ab_object *hub)
-{
-    ab_stamp stamp;
-    if (ab_object_annotation(hub, AB_ANN_SOURCE_UID).len == 0 ||
-        !ab_stamp_parse(ab_object_annotation(hub, AB_ANN_MIRROR), &stamp))
-        return AB_STR_NONE;
-    return stamp.agent;
-}
 
 static bool was_made(const struct mirror *m, const ab_object *hub)
 {

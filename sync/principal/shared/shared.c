@@ -13,6 +13,7 @@
 #include "sync/object/secret.h"
 #include "sync/principal/event.h"
 #include "sync/principal/lookup.h"
+#include "sync/principal/mirror/owner.h"
 #include "sync/principal/sweep.h"
 
 #include "schema/attributes.h"
@@ -355,10 +356,9 @@ static struct shared *shared_for(ab_principal *p, const ab_object *object)
 void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
 {
     const ab_kind *kind = ab_kind_of(ab_object_kind(object));
-    bool mirror = ab_object_annotation(object, AB_ANN_SOURCE_UID).len > 0;
     if (kind == NULL || !kind->shared || !ab_str_is(ab_object_namespace(object), p->env.namespace))
         return;
-    if (mirror || !ab_kind_is_synchronised(object)) {
+    if (ab_mirror_is_one(object) || !ab_kind_is_synchronised(object)) {
         ab_principal_shared_on_deleted(p, object, true); /* it is there, and says so itself */
         return;
     }

@@ -59,6 +59,10 @@ static void bookkeeping_annotations_do_not_change_a_desired(void **state)
                            "\":\"hard\",\"" AB_ANN_LAST_APPLIED "\":\"{}\",\"" AB_ANN_LAST_UPDATED
                            "\":\"t\",\"argobus.io/anything\":\"1\"}}}",
                    BARE_WISH);
+    assert_desired(HEAD ID ",\"annotations\":{\"" AB_ANN_SOURCE_UID
+                           "\":\"u\",\"" AB_ANN_PRINCIPAL_UID "\":\"p\",\"" AB_ANN_REMAPPED
+                           "\":\"true\"}}}",
+                   BARE_WISH);
 }
 
 static void the_users_annotations_are_part_of_the_desired(void **state)

@@ -189,6 +189,20 @@ static void a_mirrored_project_is_not_sent(void **state)
     assert_false(has("a1", PROJECT));
 }
 
+/* kubectl get -o yaml at the agent, kubectl apply at the hub. */
+static void a_project_copied_from_an_agent_is_the_hubs_own(void **state)
+{
+    (void)state;
+    put("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
+        "{\"name\":\"team\",\"namespace\":\"" HUB_NAMESPACE
+        "\",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"u\",\"" AB_ANN_PRINCIPAL_UID
+        "\":\"p\",\"theirs\":\"1\"}},\"spec\":{\"destinations\":[{\"name\":\"*\"}],"
+        "\"sourceNamespaces\":[\"*\"]}}");
+    hub_start(&h);
+    assert_true(has("a1", PROJECT));
+    assert_true(says("a1", PROJECT, "\"annotations\":{\"theirs\":\"1\"}"));
+}
+
 static void a_project_that_is_being_deleted_is_let_go(void **state)
 {
     (void)state;
@@ -546,6 +560,7 @@ int main(void)
         TEST(a_project_of_another_namespace_is_not_sent),
         TEST(an_ignored_project_is_taken_away),
         TEST(a_mirrored_project_is_not_sent),
+        TEST(a_project_copied_from_an_agent_is_the_hubs_own),
         TEST(a_project_that_is_being_deleted_is_let_go),
         TEST(what_has_not_changed_is_not_sent_again),
         TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),

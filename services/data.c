@@ -10,18 +10,6 @@
 
 #define WORD_MAX 64
 
-/* Empty: nobody has noted any. */
-static ab_err compare(const char *former, const char *mapping, const char *option, ab_error *err)
-{
-    if (former[0] == '\0' || strcmp(former, mapping) == 0)
-        return AB_ERR_OK;
-    return ab_fail(
-        err, AB_ERR_CONFIG,
-        "mapping is %s, but %s was used with %s: Applications would be orphaned or deleted. Undo "
-        "the change, or follow \"To change the mapping\" in docs/operate/modes.md",
-        mapping, option, former);
-}
-
 static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err)
 {
     ab_buf text;
@@ -33,20 +21,55 @@ static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err
     return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
 }
 
-ab_err ab_data_claim(const char *folder, const char *mapping, const char *option, ab_error *err)
+static ab_err make_folder(const char *folder, const char *option, ab_error *err)
 {
-    char path[4096];
-    int n = snprintf(path, sizeof(path), "%s/mapping", folder);
-    if (n < 0 || (size_t)n >= sizeof(path))
-        return ab_fail(err, AB_ERR_CONFIG, "%s: the path is too long", option);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return ab_fail_errno(err, AB_ERR_CONFIG, errno, "%s: cannot create the folder %s", option,
                              folder);
-    char former[WORD_MAX];
-    ab_err e = read_former(path, former, err);
+    return AB_ERR_OK;
+}
+
+/* Learn what the folder was used with; `word`, which is noted then, if that is not known. */
+static ab_err claim(const char *folder, const char *file, const char *word, const char *option,
+                    char former[WORD_MAX], ab_error *err)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, file);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return ab_fail(err, AB_ERR_CONFIG, "%s: the path is too long", option);
+    ab_err e = make_folder(folder, option, err);
     if (e == AB_ERR_OK)
-        e = compare(former, mapping, option, err);
-    if (e == AB_ERR_OK && former[0] == '\0')
-        e = ab_file_replace(path, ab_str_of(mapping), err);
-    return e;
+        e = read_former(path, former, err);
+    if (e != AB_ERR_OK || former[0] != '\0')
+        return e;
+    snprintf(former, WORD_MAX, "%s", word);
+    return ab_file_replace(path, ab_str_of(word), err);
+}
+
+ab_err ab_data_claim(const char *folder, const char *mapping, const char *option, ab_error *err)
+{
+    char former[WORD_MAX];
+    ab_err e = claim(folder, "mapping", mapping, option, former, err);
+    if (e != AB_ERR_OK || strcmp(former, mapping) == 0)
+        return e;
+    return ab_fail(
+        err, AB_ERR_CONFIG,
+        "mapping is %s, but %s was used with %s: Applications would be orphaned or deleted. Undo "
+        "the change, or follow \"To change the mapping\" in docs/operate/modes.md",
+        mapping, option, former);
+}
+
+ab_err ab_data_claim_agent(const char *folder, const char *agent, ab_error *err)
+{
+    char former[WORD_MAX];
+    ab_err e = claim(folder, "agent", agent, "agent.data", former, err);
+    if (e != AB_ERR_OK || strcmp(former, agent) == 0)
+        return e;
+    return ab_fail(
+        err, AB_ERR_CONFIG,
+        "agent.name is %s, but agent.data was used by agent %s: the Applications of that agent "
+        "would be created here, or deleted with their workloads. Undo the change; if this is "
+        "another cluster, empty %s; to rename the agent, follow \"To rename an agent\" in "
+        "docs/operate/modes.md",
+        agent, former, folder);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder that a daemon keeps its data in, and the mapping that they belong to. With another
- * mapping the same objects have other places, so that what was kept would leave objects behind, or
- * delete them: a change is refused.
+ * The folder that a daemon keeps its data in, and the mapping and the agent that they belong to.
+ * With another mapping the same objects have other places, so that what was kept would leave
+ * objects behind, or delete them. An agent of another name would make the objects of the former
+ * one, and the principal would delete at it what it says to have of that one's. Either change is
+ * refused.
  */
 #pragma once
 
@@ -18,3 +20,8 @@
  */
 AB_MUST_USE ab_err ab_data_claim(const char *folder, const char *mapping, const char *option,
                                  ab_error *err);
+/**
+ * The same of agent.data and the agent's name.
+ * @return CONFIG (it cannot be made, or was used by another agent), else as ab_data_claim
+ */
+AB_MUST_USE ab_err ab_data_claim_agent(const char *folder, const char *agent, ab_error *err);

@@ -194,6 +194,26 @@ static void note_unproved(struct correction *c, ab_str key)
         snprintf(c->first, sizeof(c->first), "%.*s", AB_STR_ARG(key));
 }
 
+/* With namespace mapping an Application is for the agent of its namespace. Another one that has it
+ * was not sent it: its deletion there would be for nothing but the agent's word. */
+static bool is_of_another(const struct peer *peer, ab_str key)
+{
+    ab_str kind, ns, name;
+    const ab_kind *of = ab_kind_of_key(key);
+    return !peer->principal->env.destination_mapping && of != NULL && !of->shared &&
+           ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK && !ab_str_is(ns, peer->name);
+}
+
+static void log_of_another(struct peer *peer, ab_str key)
+{
+    int64_t held = 0;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "the agent has an Application of another agent, which is left as it is: its "
+                "agent.data is that agent's, or it was renamed",
+                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("held_back", held));
+}
+
 static void check_held(void *arg, const ab_inventory_entry *theirs)
 {
     struct correction *c = arg;
@@ -202,6 +222,11 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         end_answered(c->peer, theirs->key);
     if (!is_desired(c->peer, theirs->key) || is_on_its_way(c->peer, theirs->key))
         return;
+    if (is_of_another(c->peer, theirs->key)) {
+        if (!c->end)
+            log_of_another(c->peer, theirs->key);
+        return;
+    }
     if (ab_writer_find(c->peer->writer, theirs->key, &ours)) {
         if (!c->end && !ab_digest_eq(&ours, &theirs->hash))
             send_again(c->peer, theirs->key);

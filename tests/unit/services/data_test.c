@@ -27,6 +27,8 @@ static int tear_down(void **state)
 {
     (void)state;
     (void)unlink(path);
+    snprintf(path, sizeof(path), "%s/agent", folder);
+    (void)unlink(path);
     return rmdir(folder);
 }
 
@@ -75,6 +77,19 @@ static void a_folder_that_cannot_be_made_is_named(void **state)
     assert_non_null(strstr(err.text, "agent.data: cannot create the folder /nowhere/at/all"));
 }
 
+static void the_agent_is_noted_and_no_other_may_use_its_data(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+    assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
+    assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
+    assert_int_equal(ab_data_claim_agent(folder, "w2", &err), AB_ERR_CONFIG);
+    assert_non_null(strstr(err.text, "agent.name is w2, but agent.data was used by agent w1"));
+    assert_non_null(strstr(err.text, folder));
+    assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -84,6 +99,7 @@ int main(void)
         CASE(one_that_was_not_written_counts_as_none),
         CASE(a_folder_that_is_not_there_is_made),
         CASE(a_folder_that_cannot_be_made_is_named),
+        CASE(the_agent_is_noted_and_no_other_may_use_its_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

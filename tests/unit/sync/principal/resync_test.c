@@ -150,6 +150,21 @@ static void what_moves_stays_at_its_former_agent_until_it_has_arrived(void **sta
     assert_int_equal(hold("a1", APP), 3); /* the end, too */
 }
 
+/* It was renamed, or has another one's agent.data: with namespace mapping nobody else moves. */
+static void what_is_in_another_agents_namespace_is_not_ended(void **state)
+{
+    (void)state;
+    hub_crash(&t.hub);
+    t.hub.destination_mapping = false;
+    put_app(t.hub.store, "a2", "n", 1, "", "");
+    hub_start(&t.hub);
+    assert_non_null(hub_sent(&t.hub, "a2", "Application/a2/n"));
+    assert_int_equal(hold("a1", "Application/a2/n"), 2); /* steps, and no end */
+    assert_int_equal(ab_principal_confirm(t.hub.principal, "a1"), AB_ERR_OK);
+    settle();
+    assert_int_equal(hold("a1", "Application/a2/n"), 2);
+}
+
 /* It was an object of an autonomous agent that is managed now, and is not the control plane's own
  * yet. Not even an operator who confirms other deletions means it. */
 static void what_is_handed_over_stays(void **state)
@@ -194,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
+        TEST(what_is_in_another_agents_namespace_is_not_ended),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
         TEST(none_begins_before_all_is_received),

@@ -67,6 +67,7 @@ static ab_err dir_start(ab_store *self, ab_error *err)
         return e;
     init_timer(d, &d->grace);
     init_timer(d, &d->retry);
+    init_timer(d, &d->reread);
     d->started = true;
     /* An empty tree is synced at once, but not from inside this call. */
     (void)uv_timer_start(&d->grace, after_listing, 0, 0);
@@ -101,6 +102,7 @@ static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
     ab_dir_watch_stop(d);
     close_timer(&d->grace);
     close_timer(&d->retry);
+    close_timer(&d->reread);
     ab_dir_release(d);
 }
 

@@ -50,6 +50,8 @@ struct ab_dir_file {
     bool relisted;    /* what it lacks when it is read next was not observed to go */
     bool relisting;   /* so it is with what is being read of it */
     bool writing;     /* somebody has it open and has written to it: it is read when it is closed */
+    bool partial;     /* was written just before the start, and not closed since: it may hold but a
+                           part of what it will */
     bool second;      /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
@@ -94,6 +96,7 @@ struct ab_dir {
     size_t missing;     /* entries that are missing */
     size_t broken;      /* files that are broken */
     size_t unlisted;    /* folders that could not be listed */
+    size_t partial;     /* files that are partial */
     bool started;
     bool listed;   /* the first listing was read */
     bool sweeping; /* before `listed` is set */
@@ -105,6 +108,7 @@ struct ab_dir {
     int handles;                   /* open libuv handles */
     uv_timer_t grace;              /* runs while entries are missing */
     uv_timer_t retry;              /* reads again what failed for lack of space */
+    uv_timer_t reread;             /* reads again what was written just before the start */
     int64_t retry_ms;
     ab_dir_folders folders;
     uv_poll_t watch; /* of folders.fd */

@@ -43,6 +43,7 @@ void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
         !ab_digest_is_none(&f->digest))
         return;
     ab_dir_file_set_broken(d, f, false);
+    ab_dir_file_set_partial(d, f, false);
     ab_map_drop(d->files, f);
 }
 
@@ -52,6 +53,14 @@ void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken)
         return;
     f->broken = broken;
     d->broken = broken ? d->broken + 1 : d->broken - 1;
+}
+
+void ab_dir_file_set_partial(ab_dir *d, ab_dir_file *f, bool partial)
+{
+    if (f->partial == partial)
+        return;
+    f->partial = partial;
+    d->partial = partial ? d->partial + 1 : d->partial - 1;
 }
 
 ab_dir_entry *ab_dir_entry_find(const ab_dir *d, const char *key)

@@ -15,6 +15,8 @@ ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path);
 /** Forget a file that nothing refers to. */
 void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f);
 void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken);
+/** It was written just before the start, and may not be whole yet. */
+void ab_dir_file_set_partial(ab_dir *d, ab_dir_file *f, bool partial);
 /** Something else than an event of its own has this file read: what it lacks, or is found to lack
  * then, is not observed to have been deleted. */
 void ab_dir_file_set_relisted(ab_dir_file *f);

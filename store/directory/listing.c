@@ -5,6 +5,7 @@
 #include "store/directory/folders.h"
 #include "store/directory/index.h"
 #include "store/directory/queue.h"
+#include "store/directory/record.h"
 #include "store/directory/report.h"
 
 #include <dirent.h>
@@ -14,7 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* Who began to write a file before the start is not waited for longer. */
+#define WRITING_US 30000000
 
 static void fault_at(ab_dir *d, const char *path, const char *name, const ab_error *err)
 {
@@ -243,22 +248,65 @@ static bool has_broken(const ab_dir *d, const char *path)
     return false;
 }
 
-static void sweep_sidecar(const ab_dir *d, const char *path, const char *file)
+typedef struct {
+    uv_work_t work;
+    ab_dir *dir;
+    int64_t now_us;
+    names folders;
+    names partial;   /* files that may have lost an object only for now */
+    int64_t wait_us; /* until all of them count */
+    void (*done)(ab_dir *d);
+} sweep;
+
+/* A folder that is swept. */
+typedef struct {
+    const char *path;
+    int manifests;
+    int meta;
+} swept;
+
+/* How long the file that had the object may still hold but a part of what its writer, whom nobody
+ * has watched, has to say. */
+static int64_t partial_us(const sweep *s, const swept *folder, const char *file)
+{
+    struct stat st;
+    if (fstatat(folder->manifests, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+        return 0;
+    int64_t written_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
+    int64_t age_us = s->now_us > written_us ? s->now_us - written_us : 0;
+    return WRITING_US - age_us;
+}
+
+/* @return true: the file that had the object is to be read again */
+static bool is_partial(sweep *s, const swept *folder, const char *name)
+{
+    ab_sidecar sidecar = {0};
+    char path[sizeof(ab_place)];
+    if (ab_dir_sidecar_read(folder->meta, name, &sidecar, NULL) != AB_ERR_OK)
+        return false;
+    (void)snprintf(path, sizeof(path), "%s/%s", folder->path, sidecar.file);
+    int64_t us = partial_us(s, folder, sidecar.file);
+    ab_sidecar_fini(&sidecar);
+    s->wait_us = us > s->wait_us ? us : s->wait_us;
+    return us > 0 && add_name(&s->partial, path) == AB_ERR_OK;
+}
+
+static void sweep_sidecar(sweep *s, const swept *folder, const char *file)
 {
     ab_place place;
     char whole[sizeof(ab_place)];
     char key[AB_OBJECT_KEY_MAX];
+    char name[256];
     size_t len = strlen(file);
     if (file[0] == '.' || len <= 5 || len > 258 || strcmp(file + len - 5, ".json") != 0)
         return;
-    (void)snprintf(whole, sizeof(whole), "%s/%s", path, file);
+    (void)snprintf(whole, sizeof(whole), "%s/%s", folder->path, file);
     if (!ab_place_of(whole, &place))
         return;
-    (void)snprintf(key, sizeof(key), "%s/%s/%.*s", place.kind, place.ns, (int)(len - 5), file);
-    if (ab_dir_entry_find(d, key) != NULL)
-        return;
-    (void)snprintf(whole, sizeof(whole), "%s/" AB_DISK_META "/%s", path, file);
-    (void)unlinkat(d->root, whole, 0);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(len - 5), file);
+    (void)snprintf(key, sizeof(key), "%s/%s/%s", place.kind, place.ns, name);
+    if (ab_dir_entry_find(s->dir, key) == NULL && !is_partial(s, folder, name))
+        (void)unlinkat(folder->meta, file, 0);
 }
 
 /* Which of them to look at: a broken file may hold the object of any sidecar in its folder. */
@@ -273,32 +321,65 @@ static ab_err folders_to_sweep(const ab_dir *d, names *out)
     return e;
 }
 
-static void sweep_folder(const ab_dir *d, const char *path)
+static void sweep_folder(sweep *s, const char *path)
 {
     names found = {0};
-    int meta = -1;
-    int kind = openat(d->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (kind >= 0 && ab_disk_open_dir(kind, AB_DISK_META, &meta, NULL) == AB_ERR_OK &&
-        list(meta, &found, NULL) == AB_ERR_OK)
-        for (size_t i = 0; i < found.count; i++)
-            sweep_sidecar(d, path, found.items[i]);
-    if (kind >= 0)
-        (void)close(kind);
+    int fd = -1;
+    swept folder = {path, -1, -1};
+    folder.manifests = openat(s->dir->root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder.manifests >= 0 &&
+        ab_disk_open_dir(folder.manifests, AB_DISK_META, &fd, NULL) == AB_ERR_OK) {
+        folder.meta = dup(fd);
+        if (list(fd, &found, NULL) == AB_ERR_OK && folder.meta >= 0)
+            for (size_t i = 0; i < found.count; i++)
+                sweep_sidecar(s, &folder, found.items[i]);
+    }
+    if (folder.manifests >= 0)
+        (void)close(folder.manifests);
+    if (folder.meta >= 0)
+        (void)close(folder.meta);
     names_fini(&found);
 }
 
-typedef struct {
-    uv_work_t work;
-    ab_dir *dir;
-    names folders;
-    void (*done)(ab_dir *d);
-} sweep;
-
 static void run_sweep(uv_work_t *work)
 {
-    const sweep *s = work->data;
+    sweep *s = work->data;
     for (size_t i = 0; i < s->folders.count; i++)
-        sweep_folder(s->dir, s->folders.items[i]);
+        sweep_folder(s, s->folders.items[i]);
+}
+
+/* --- what was written just before the start --- */
+
+/* Nobody has closed it since. */
+static void read_partial(uv_timer_t *timer)
+{
+    ab_dir *d = timer->data;
+    for (ab_map_iter i = ab_map_first(d->files); i.entry != NULL; ab_map_next(&i)) {
+        ab_dir_file *f = i.value;
+        if (!f->partial)
+            continue;
+        ab_dir_file_set_partial(d, f, false);
+        f->must_read = true;
+        ab_dir_touch(d, f);
+    }
+    d->read_dirty(d);
+}
+
+static void await_partial(const sweep *s)
+{
+    ab_dir *d = s->dir;
+    for (size_t i = 0; i < s->partial.count; i++) {
+        ab_dir_file *f = ab_map_find(d->files, ab_str_of(s->partial.items[i]));
+        if (f == NULL || f->partial)
+            continue;
+        ab_dir_file_set_partial(d, f, true);
+        AB_INFO(d->base.env.log, STORE,
+                "a file was written just before the start, and lacks objects that it had: nothing "
+                "is deleted before it was closed, or read again",
+                AB_KV("file", f->path), AB_KV("wait_ms", s->wait_us / 1000));
+    }
+    if (d->partial > 0)
+        (void)uv_timer_start(&d->reread, read_partial, (uint64_t)(s->wait_us / 1000) + 1, 0);
 }
 
 static void after_sweep(uv_work_t *work, int status)
@@ -306,8 +387,11 @@ static void after_sweep(uv_work_t *work, int status)
     sweep *s = work->data;
     (void)status;
     s->dir->sweeping = false;
+    if (!s->dir->stopping)
+        await_partial(s);
     s->done(s->dir);
     names_fini(&s->folders);
+    names_fini(&s->partial);
     free(s);
 }
 
@@ -322,6 +406,7 @@ ab_err ab_dir_sweep(ab_dir *d, void (*done)(ab_dir *d))
     }
     s->work.data = s;
     s->dir = d;
+    s->now_us = ab_clock_wall_us(d->base.env.clock);
     s->done = done;
     d->sweeping = true;
     ab_dir_work(d, &s->work, run_sweep, after_sweep);

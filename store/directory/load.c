@@ -286,7 +286,7 @@ static void drained(ab_dir *d)
     }
     if (d->broken == 0)
         d->retry_ms = 0;
-    if (d->synced || d->broken > 0 || d->unlisted > 0)
+    if (d->synced || d->broken > 0 || d->unlisted > 0 || d->partial > 0)
         return;
     d->synced = true;
     d->base.env.events.on_change(d->base.env.events.arg, AB_STORE_SYNCED, NULL);

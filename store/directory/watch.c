@@ -95,8 +95,10 @@ static void on_file_event(ab_dir *d, const char *path, const struct inotify_even
     if ((event->mask & IN_ATTRIB) && (f == NULL || !f->broken))
         return;
     bool in_part = is_in_part(d, path, event);
-    if (f != NULL && !(event->mask & IN_ATTRIB))
+    if (f != NULL && !(event->mask & IN_ATTRIB)) {
         f->writing = in_part;
+        ab_dir_file_set_partial(d, f, f->partial && in_part);
+    }
     if (!in_part)
         ab_dir_touch_path(d, path, event->name);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a store that starts finds in the folder: a file that somebody has begun to write before, and
+ * whose events nobody has told of, may hold but a part of what it will.
+ */
+#include "tests/unit/store/directory/tree.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ONE       "Application/argocd/one"
+#define TWO       "Application/argocd/two"
+#define FILE_NAME "argocd/Application/both.yaml"
+#define SIDECAR   "argocd/Application/.argobus/two.json"
+
+/* Stands still where the file was written so long ago. */
+static int64_t now_us;
+
+static int64_t wall(void *arg)
+{
+    (void)arg;
+    return now_us;
+}
+
+static int64_t mono(void *arg)
+{
+    (void)arg;
+    return ab_clock_mono_ms(&ab_clock_real);
+}
+
+static const ab_clock standing = {mono, wall, NULL};
+
+static void put_part(FILE *f, const char *name)
+{
+    assert_true(fprintf(f, "---\n%s", manifest(name, "{a: 1}")) > 0);
+    assert_int_equal(fflush(f), 0);
+}
+
+/* The file is emptied and written anew, up to its second object, while no store runs. */
+static FILE *begin_writing(world *w)
+{
+    FILE *f = fopen(path_of(w, FILE_NAME), "w");
+    assert_non_null(f);
+    put_part(f, "one");
+    return f;
+}
+
+/* A store has had both objects, and is stopped. */
+static world *stopped(char **uid)
+{
+    world *w = world_new(&directory_place);
+    person_writes(w, FILE_NAME, "");
+    FILE *f = begin_writing(w);
+    put_part(f, "two");
+    assert_int_equal(fclose(f), 0);
+    wait_changes(w, AB_STORE_UPDATED, ONE, 1);
+    wait_changes(w, AB_STORE_UPDATED, TWO, 1);
+    *uid = ab_str_dup(ab_object_uid(last_seen(w, TWO)));
+    world_stop(w);
+    world_forget(w);
+    return w;
+}
+
+/* Start it `ms` after the file was written last. */
+static void start_after(world *w, int64_t ms)
+{
+    struct stat st;
+    assert_int_equal(stat(path_of(w, FILE_NAME), &st), 0);
+    now_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 + ms * 1000;
+    w->clock = &standing;
+    world_start(w);
+    wait_changes(w, AB_STORE_LIST_DONE, NULL, 1);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, ONE), 1);
+}
+
+static void what_a_file_that_is_being_written_lacks_is_not_gone(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    FILE *f = begin_writing(w);
+    start_after(w, 0);
+    world_settle(w);
+    assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
+    put_part(f, "two");
+    assert_int_equal(fclose(f), 0);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, TWO), 1);
+    assert_true(ab_str_is(ab_object_uid(last_seen(w, TWO)), uid));
+    free(uid);
+    world_free(w);
+}
+
+static void what_it_lacks_when_it_was_written_long_ago_is_gone(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    assert_int_equal(fclose(begin_writing(w)), 0);
+    start_after(w, 29900);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, TWO), 0);
+    world_stop(w);
+    world_forget(w);
+    start_after(w, 30000);
+    world_wait_synced(w);
+    assert_null(text_of(w, SIDECAR));
+    free(uid);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_file_that_is_being_written_lacks_is_not_gone),
+        cmocka_unit_test(what_it_lacks_when_it_was_written_long_ago_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

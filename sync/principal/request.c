@@ -12,18 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The id is kept as "<uuid>:<digest of the request>"; it counts only for that very request. */
-static void note_id(struct request *r, ab_spanv what, ab_str id)
+/* The id in "<uuid>:<digest of the request>"; it counts only for that very request. @return absent
+ * when it is of another, or there is none */
+static ab_str id_for(const ab_digest *content, ab_str text)
 {
-    ab_digest now, then;
+    ab_digest then;
+    bool formed = text.len == 36 + 1 + AB_DIGEST_HEX - 1 && text.ptr[36] == ':';
+    if (!formed || ab_digest_parse((ab_str){text.ptr + 37, text.len - 37}, &then) != AB_ERR_OK ||
+        !ab_digest_eq(content, &then))
+        return AB_STR_NONE;
+    return (ab_str){text.ptr, 36};
+}
+
+/* The controller of an ApplicationSet takes off what its template does not have, and would do so
+ * with each further id: a request that stands keeps the one that it had. */
+static void note_id(struct request *r, ab_spanv what, ab_str text)
+{
+    struct request before = *r;
     r->asked = ab_span_present(what);
+    r->content = (ab_digest){0};
     r->id[0] = '\0';
-    if (!r->asked || id.len != 36 + 1 + AB_DIGEST_HEX - 1 || id.ptr[36] != ':' ||
-        ab_span_digest(what, &now) != AB_ERR_OK ||
-        ab_digest_parse((ab_str){id.ptr + 37, id.len - 37}, &then) != AB_ERR_OK ||
-        !ab_digest_eq(&now, &then))
+    if (!r->asked || ab_span_digest(what, &r->content) != AB_ERR_OK)
         return;
-    snprintf(r->id, sizeof(r->id), "%.36s", id.ptr);
+    bool stands = before.asked && ab_digest_eq(&before.content, &r->content);
+    ab_str id = id_for(&r->content, text);
+    if (id.len == 0 && text.len == 0 && stands)
+        id = ab_str_of(before.id);
+    snprintf(r->id, sizeof(r->id), "%.*s", AB_STR_ARG(id));
 }
 
 /* A terminate is about one run of an operation: its id follows from the object and the start of
@@ -53,6 +68,14 @@ void ab_requests_note(struct requests *r, const ab_object *hub)
     note_id(&r->refresh, ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH),
             ab_object_annotation(hub, AB_ANN_REFRESH_ID));
     note_terminate(&r->terminate, hub);
+}
+
+void ab_requests_note_written(struct requests *r, const ab_object *hub)
+{
+    if (!ab_span_present(ab_object_field(hub, "operation")))
+        r->operation.content = (ab_digest){0};
+    if (!ab_span_present(ab_span_get(ab_object_meta(hub, "annotations"), AB_ANN_REFRESH)))
+        r->refresh.content = (ab_digest){0};
 }
 
 bool ab_requests_ask_for(const struct requests *r, ab_str id)

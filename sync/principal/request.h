@@ -10,7 +10,8 @@
  * gave it. */
 struct request {
     bool asked;
-    char id[40];              /* "" until the object carries one for this very content */
+    ab_digest content;        /* of what is asked */
+    char id[40];              /* "" until the object has carried one for this very content */
     char answered[40];        /* the last one that the agent answered */
     char answered_before[40]; /* and the one before: what is seen may be older than what was read */
     ab_version answered_at;   /* version of that answer */
@@ -42,6 +43,9 @@ void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub);
 void ab_principal_forget_requests(ab_principal_app *app);
 /** Learn what the object asks for. */
 void ab_requests_note(struct requests *r, const ab_object *hub);
+/** The object was written so: what it does not ask for any more is another request when it is asked
+ * for again. */
+void ab_requests_note_written(struct requests *r, const ab_object *hub);
 /** Is command `id` one of those that are asked for and not answered? */
 bool ab_requests_ask_for(const struct requests *r, ab_str id);
 /** Does one have no id yet? */

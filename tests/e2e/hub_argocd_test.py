@@ -5,7 +5,7 @@ from argocd import argocd_dev, call
 from cluster import ARGOCD
 from daemons import wait_for
 from fleet import Application
-from objects import AGENT_NAME, SYNCED, application, cluster_secret, project
+from objects import AGENT_NAME, SYNCED, annotations, application, cluster_secret, project
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +84,25 @@ def test_generated_applications_reach_their_agents_are_updated_and_pruned(fleet,
     hub.delete("ApplicationSet", ARGOCD, "guestbooks")
     first.finish_deletion()
     first.goes()
+
+
+OPERATION_ID = "argobus.io/operation-id"
+
+
+@pytest.mark.parametrize("shared_fleet", ["destination"], indirect=True)
+def test_a_sync_of_a_generated_application_is_one_command(fleet, hub, application_set):
+    """Its controller removes the annotation that gives the sync its id."""
+    app = Application(fleet, "guestbook-w1", "w1", ARGOCD)
+    app.arrives()
+    fleet.quiet()
+    with fleet.away("w1"):
+        app.edit({"operation": {"sync": {"revision": "abc"}}})
+        wait_for("the sync is on its way", lambda: fleet.principal.metric("argobus_changes_pending") > 0)
+        wait_for("the controller has removed its id", lambda: OPERATION_ID not in annotations(app.hub()))
+    wait_for("the operation arrives", lambda: app.spoke().get("operation"))
+    app.edit_locally({"operation": None, "status": SYNCED})
+    app.reports(lambda s: s == SYNCED)
+    wait_for("it is taken off the hub", lambda: "operation" not in app.hub())
+    fleet.probe()
+    assert "operation" not in app.spoke()
+    assert fleet.agents["w1"].metric("argobus_commands_total") == 1

@@ -81,6 +81,8 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
     }
     ab_principal_app_note_status(app, object);
     bool other = app->uid != NULL && strcmp(app->uid, uid) != 0;
+    if (other)
+        ab_principal_forget_requests(app);
     if (other || (app->newest != NULL && strcmp(app->newest, version) == 0))
         ab_principal_app_forget_newest(app);
     free(app->uid);
@@ -193,8 +195,11 @@ static void note_status_written(ab_principal_app *app)
 static void wrote(ab_record *r, ab_step step, ab_object *hub)
 {
     ab_principal_app *app = app_of_record(r);
-    if (hub != NULL)
+    if (hub != NULL) {
         ab_principal_app_note_newest(app, hub);
+        if (app->requests != NULL)
+            ab_requests_note_written(app->requests, hub);
+    }
     app->cleared = r->answering == FOR_CLEAR;
     if (step == AB_STEP_STATUS)
         note_status_written(app);

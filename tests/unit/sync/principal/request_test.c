@@ -262,6 +262,68 @@ static void a_request_waits_for_an_object_that_is_being_deleted_here(void **stat
     assert_int_equal(operation_of(local()), 1);
 }
 
+/* As the controller of an ApplicationSet, whose template has none of our annotations. */
+static void take_off_our_annotations(void)
+{
+    static const char *const ours[] = {AB_ANN_OPERATION_ID, AB_ANN_REFRESH_ID,
+                                       AB_ANN_STATUS_VERSION};
+    for (size_t i = 0; hub() != NULL && i < sizeof(ours) / sizeof(ours[0]); i++)
+        if (!has_in(hub(), "annotations", ours[i], NULL))
+            set_in(w.hub, HUB, "annotations", ours[i], NULL);
+}
+
+static void a_request_stays_one_when_its_id_is_taken_off(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.agent_link, false);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    for (int i = 0; i < 3; i++) {
+        world_settle(&w);
+        take_off_our_annotations();
+    }
+    world_settle(&w);
+    assert_true(has_in(hub(), "annotations", AB_ANN_OPERATION_ID, NULL)); /* no quarrel about it */
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH_ID, NULL));
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    set_in(w.local, LOCAL, "annotations", AB_ANN_REFRESH, NULL);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_in(hub(), "annotations", AB_ANN_REFRESH, NULL));
+    assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 2);
+    assert_at_rest();
+}
+
+/* The same, asked for again as early as can be: after each number of steps. */
+static void it_is_another_when_it_is_asked_for_again(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        placed("");
+        set_field(w.hub, HUB, "operation", "{\"n\":1}");
+        world_settle(&w);
+        take_off_our_annotations();
+        world_settle(&w);
+        set_field(w.local, LOCAL, "operation", NULL);
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        if (operation_of(hub()) < 0) {
+            set_field(w.hub, HUB, "operation", "{\"n\":1}");
+            world_settle(&w);
+            assert_int_equal(operation_of(local()), 1);
+            assert_int_equal(world_count(w.agent_metrics, "argobus_commands_total"), 2);
+        }
+        teardown(state);
+        setup(state);
+    }
+}
+
 /* As a store that was restored for one object: it was answered, and stands all the same. */
 static void a_request_that_comes_back_after_its_answer_ends_with_the_next_resync(void **state)
 {
@@ -408,6 +470,8 @@ int main(void)
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),
         TEST(a_request_waits_for_an_object_that_is_being_deleted_here),
+        TEST(a_request_stays_one_when_its_id_is_taken_off),
+        TEST(it_is_another_when_it_is_asked_for_again),
         TEST(a_request_that_comes_back_after_its_answer_ends_with_the_next_resync),
         TEST(an_answer_that_was_forgotten_is_given_again),
         TEST(a_running_operation_is_terminated),

@@ -314,6 +314,26 @@ void hub_asks_refresh(int app)
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_REFRESH, refresh);
 }
 
+static void excuse_nameless(void)
+{
+    for (int n = 0; n <= m.counter; n++)
+        m.requests[n].restored = m.requests[n].restored || m.requests[n].nameless;
+}
+
+void set_takes_ids_off(int app)
+{
+    if (hub(app) == NULL)
+        return;
+    const int standing[] = {operation_of(hub(app)), refresh_of(hub(app))};
+    for (int i = 0; i < 2; i++)
+        if (standing[i] >= 0)
+            m.requests[standing[i]].nameless = true;
+    set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_OPERATION_ID, NULL);
+    set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_REFRESH_ID, NULL);
+    if (m.w.principal == NULL)
+        excuse_nameless();
+}
+
 void controller_reports(int app)
 {
     char status[32];
@@ -365,6 +385,7 @@ void principal_crashes(int app)
     if (below(4) > 0)
         return;
     world_crash_principal(&m.w);
+    excuse_nameless();
     if (m.w.compare_first)
         world_lose_log(&m.w, &m.w.principal_link);
 }

@@ -23,6 +23,7 @@ struct request {
     bool standing;  /* still on the hub's object, as the user put it */
     bool withdrawn; /* by the user: replaced, or its object deleted */
     bool refused;
+    bool nameless; /* its id was taken off: a principal that starts anew gives it another */
     bool restored; /* it stands in a backup that came back: it may be asked for again, or not */
     int executed;
     char executed_on[24]; /* uid of the local object */
@@ -116,6 +117,8 @@ void check_order(const ab_object *after);
 void edit(fake_store *s, const char *key);
 void hub_asks_sync(int app);
 void hub_asks_refresh(int app);
+/** As the controller of an ApplicationSet, whose template has none of our annotations. */
+void set_takes_ids_off(int app);
 void controller_reports(int app);
 /** It does what the object asks for. */
 void controller_acts(int app);

@@ -253,6 +253,8 @@ void ab_principal_sweep(struct peer *peer)
 
 static void miss(struct peer *peer, ab_str key, const ab_object *last, bool observed)
 {
+    if (!observed || peer->sweep.guard.limits.observed)
+        peer->sweep.guard.confirmed = false; /* the operator has not seen that this is held */
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsent) { /* its log does not tell that the agent has it */
             peer->proof.again = true;

@@ -527,6 +527,23 @@ static void a_confirmation_is_for_once(void **state)
     assert_int_equal(local_count(), 5);
 }
 
+static void it_is_for_what_was_held_also_while_the_agent_is_away(void **state)
+{
+    (void)state;
+    w.deletions_max = 2;
+    put_apps(5);
+    world_start(&w);
+    world_crash_agent(&w);
+    lose_apps(3);
+    confirm();
+    put_apps(5);
+    world_run(&w, 2);
+    lose_apps(5);
+    world_start_agent(&w);
+    world_run(&w, 100);
+    assert_int_equal(local_count(), 5);
+}
+
 static void few_deletions_over_a_long_time_are_not_held(void **state)
 {
     (void)state;
@@ -759,6 +776,7 @@ int main(void)
         T(what_another_principal_sent_is_none_of_ours),
         T(what_comes_back_is_told),
         T(a_confirmation_is_for_once),
+        T(it_is_for_what_was_held_also_while_the_agent_is_away),
         T(few_deletions_over_a_long_time_are_not_held),
         T(what_comes_back_is_not_held_any_more),
         T(a_restored_backup_of_the_agent_is_brought_up_to_date),

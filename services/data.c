@@ -69,7 +69,7 @@ ab_err ab_data_claim_agent(const char *folder, const char *agent, ab_error *err)
         err, AB_ERR_CONFIG,
         "agent.name is %s, but agent.data was used by agent %s: the Applications of that agent "
         "would be created here, or deleted with their workloads. Undo the change; if this is "
-        "another cluster, empty %s; to rename the agent, follow \"To rename an agent\" in "
-        "docs/operate/modes.md",
+        "another cluster, empty %s; to rename the agent, follow \"Rename an agent\" in "
+        "docs/operate/agents.md",
         agent, former, folder);
 }

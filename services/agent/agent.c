@@ -191,7 +191,7 @@ static ab_err open_state_db(service *s, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG, "agent.data: the path is too long");
     ab_err e =
         ab_data_claim(folder, ab_config_str(s->base.daemon->config, "mapping"), "agent.data", err);
-    if (e == AB_ERR_OK)
+    if (e == AB_ERR_OK && !is_autonomous(s->base.daemon->config)) /* which keeps nothing in it */
         e = ab_data_claim_agent(folder, ab_config_str(s->base.daemon->config, "agent.name"), err);
     if (e != AB_ERR_OK)
         return e;

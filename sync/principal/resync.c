@@ -214,6 +214,14 @@ static void log_of_another(struct peer *peer, ab_str key)
                 AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("held_back", held));
 }
 
+/* A copy of what is another agent's was never sent to it: what that deployed stays. */
+static bool is_orphan(const struct peer *peer, const ab_inventory_entry *theirs)
+{
+    bool copy = ab_version_is_none(theirs->version) &&
+                ab_principal_find(peer->principal, theirs->key) != NULL;
+    return copy || ab_principal_is_orphan(peer, theirs->key);
+}
+
 static void check_held(void *arg, const ab_inventory_entry *theirs)
 {
     struct correction *c = arg;
@@ -242,7 +250,7 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
     }
     c->missing++;
     if (c->end)
-        ab_principal_end_anyway(c->peer, theirs->key, ab_principal_is_orphan(c->peer, theirs->key));
+        ab_principal_end_anyway(c->peer, theirs->key, is_orphan(c->peer, theirs));
 }
 
 /* Said, and not held. */

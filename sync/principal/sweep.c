@@ -153,10 +153,13 @@ bool ab_principal_may_end(struct peer *peer, size_t missing, size_t unproved, si
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version)
 {
     const ab_principal_app *app = ab_principal_find(peer->principal, key);
+    /* What it has no version of it was perhaps never sent: a backup of another's cluster, or
+     * another name for the same one. */
+    bool was_sent = !ab_version_is_none(version);
     return ab_deletion_judge(&(ab_deletion_facts){
         .store_checked = true,
         .store_synced = peer->principal->synced,
-        .elsewhere = app != NULL && app->exists,
+        .elsewhere = was_sent && app != NULL && app->exists,
         .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run, version),
         .confirmed = peer->sweep.guard.confirmed});
 }

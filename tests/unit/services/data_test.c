@@ -77,17 +77,35 @@ static void a_folder_that_cannot_be_made_is_named(void **state)
     assert_non_null(strstr(err.text, "agent.data: cannot create the folder /nowhere/at/all"));
 }
 
-static void the_agent_is_noted_and_no_other_may_use_its_data(void **state)
+static void the_first_agent_is_noted_and_no_other_may_use_it(void **state)
 {
     (void)state;
     ab_error err = {0};
-    assert_int_equal(check("namespace", &err), AB_ERR_OK);
+    char name[96];
+    snprintf(name, sizeof(name), "%s/agent", folder);
     assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
     assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
     assert_int_equal(ab_data_claim_agent(folder, "w2", &err), AB_ERR_CONFIG);
     assert_non_null(strstr(err.text, "agent.name is w2, but agent.data was used by agent w1"));
-    assert_non_null(strstr(err.text, folder));
     assert_int_equal(ab_data_claim_agent(folder, "w1", &err), AB_ERR_OK);
+    assert_int_equal(unlink(name), 0);
+}
+
+/* Its name has as many characters as one may have. */
+static void the_longest_name_of_an_agent_is_noted_whole(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    char file[96], name[64], other[64];
+    snprintf(file, sizeof(file), "%s/agent", folder);
+    memset(name, 'a', 63);
+    name[63] = '\0';
+    memcpy(other, name, 64);
+    other[62] = 'b';
+    assert_int_equal(ab_data_claim_agent(folder, name, &err), AB_ERR_OK);
+    assert_int_equal(ab_data_claim_agent(folder, name, &err), AB_ERR_OK);
+    assert_int_equal(ab_data_claim_agent(folder, other, &err), AB_ERR_CONFIG);
+    assert_int_equal(unlink(file), 0);
 }
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -99,7 +117,8 @@ int main(void)
         CASE(one_that_was_not_written_counts_as_none),
         CASE(a_folder_that_is_not_there_is_made),
         CASE(a_folder_that_cannot_be_made_is_named),
-        CASE(the_agent_is_noted_and_no_other_may_use_its_data),
+        CASE(the_first_agent_is_noted_and_no_other_may_use_it),
+        CASE(the_longest_name_of_an_agent_is_noted_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

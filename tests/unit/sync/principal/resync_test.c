@@ -16,11 +16,14 @@
 #include <cmocka.h>
 
 #define APP "Application/" HUB_NAMESPACE "/a"
+/* No watermark covers it. */
+#define UNCOVERED ((ab_version){1 << 20, 1})
 
 static struct {
     hub hub;
     char id[AB_RESYNC_ID_MAX];
     uint64_t version;
+    ab_version held;  /* of what an agent holds; none: it knows none */
     bool store_waits; /* nothing happens there */
 } t;
 
@@ -96,13 +99,13 @@ static void say(const char *agent, const char *key, ab_type type, ab_resync_mess
     settle();
 }
 
-/* It answers the resync that has begun: it holds this Application, of a version that no watermark
- * covers. @return how many events the answer brought */
+/* It answers the resync that has begun: it holds this Application.
+ * @return how many events the answer brought */
 static size_t hold(const char *agent, const char *key)
 {
     ab_inventory *inv = ab_inventory_new();
     assert_non_null(inv);
-    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key)});
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .version = t.held});
     assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
     listen(agent, AB_RESYNC_BEGIN);
     size_t before = hub_sent_count(&t.hub, agent);
@@ -128,6 +131,7 @@ static void resync(const char *agent)
 static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void **state)
 {
     (void)state;
+    t.held = UNCOVERED;
     set_destination("a2");
     assert_null(hub_sent(&t.hub, "a1", APP));
     hub_lose_log(&t.hub, "a1");
@@ -135,10 +139,37 @@ static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a1") == 0);
 }
 
+/* Was the end of an Application sent whose resources stay? */
+static bool is_orphaned(fake_log *down)
+{
+    bool orphaned = false;
+    while (fake_log_has_next(down)) {
+        fake_delivery *d = fake_log_next(down);
+        orphaned |= ab_str_is(ab_event_attr(fake_delivery_event(d), AB_CE_ORPHAN), "true");
+        fake_log_ack(down, d);
+    }
+    return orphaned;
+}
+
+/* It was never at this agent: its cluster was made from a backup of the other's, or has another
+ * name now. */
+static void what_another_has_is_not_ended_for_an_agent_that_was_not_sent_it(void **state)
+{
+    (void)state;
+    assert_int_equal(hold("a2", APP), 2); /* steps, and no end */
+    assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a2") == 1);
+    assert_int_equal(ab_principal_confirm(t.hub.principal, "a2"), AB_ERR_OK);
+    settle();
+    assert_int_equal(hold("a2", APP), 3);
+    assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a2") == 0);
+    assert_true(is_orphaned(t.hub.agents[1].down));
+}
+
 /* Its former agent's log was lost, and says nothing of it any more. */
 static void what_moves_stays_at_its_former_agent_until_it_has_arrived(void **state)
 {
     (void)state;
+    t.held = UNCOVERED;
     hub_connect(&t.hub, "a2", false);
     set_destination("a2");
     hub_lose_log(&t.hub, "a1");
@@ -210,6 +241,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
         TEST(what_is_in_another_agents_namespace_is_not_ended),
+        TEST(what_another_has_is_not_ended_for_an_agent_that_was_not_sent_it),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
         TEST(none_begins_before_all_is_received),

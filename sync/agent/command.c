@@ -157,13 +157,24 @@ static ab_spanv run_of(const ab_object *o)
     return ab_span_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
 }
 
+/* It was terminated before the hub could show its run: what it shows is the run before. */
+static bool is_same_operation(const ab_object *asked, const ab_object *local)
+{
+    ab_spanv operation = ab_object_field(local, "operation");
+    return ab_span_present(operation) &&
+           ab_span_same(ab_object_field(asked, "operation"), operation);
+}
+
 static void terminate(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
-    if (!ab_span_same(run_of(asked), run_of(local))) {
+    bool same = is_same_operation(asked, local);
+    if (!same && !ab_span_same(run_of(asked), run_of(local))) {
         answer(o, "the operation to terminate is no longer running");
         return;
     }
-    if (!is_in_phase(local, "Running")) { /* it is ending, or has ended by itself */
+    /* Argo CD that has not begun with it yet takes the end of the run before for its own. */
+    bool to_begin = same && !is_in_phase(local, "Terminating");
+    if (!is_in_phase(local, "Running") && !to_begin) { /* it is ending, or has ended by itself */
         answer_and_report(o);
         return;
     }

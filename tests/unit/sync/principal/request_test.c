@@ -410,6 +410,71 @@ static void a_terminate_of_what_is_over_shows_how_it_ended(void **state)
     assert_at_rest();
 }
 
+/* Of an operation that the agent has not heard of the hub shows no run: the user, and Argo CD's
+ * API, terminate what it shows. */
+static void an_operation_that_was_terminated_on_its_way_does_not_run(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    world_connect(&w.agent_link, false);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_true(has_phase(local(), "Terminating"));
+    set_field(w.local, LOCAL, "status", ENDED);
+    consume_operation();
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_phase(hub(), "Failed"));
+    assert_false(has_error(hub()));
+    assert_at_rest();
+}
+
+/* Argo CD there began with it before the agent heard that it is to end. */
+static void an_operation_that_was_terminated_before_its_run_was_shown_is_ended(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.agent_link, false);
+    set_field(w.local, LOCAL, "status",
+              "{\"n\":2,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t2\"}}");
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Terminating"));
+    assert_false(has_error(hub()));
+}
+
+/* What is on its way is another than what runs. */
+static void a_terminate_names_no_other_operation(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    world_connect(&w.agent_link, false);
+    set_field(w.local, LOCAL, "operation", "{\"n\":2}");
+    set_field(w.local, LOCAL, "status",
+              "{\"n\":2,\"operationState\":{\"phase\":\"Running\",\"startedAt\":\"t2\"}}");
+    set_field(w.hub, HUB, "status", ENDING);
+    world_settle(&w);
+    world_connect(&w.agent_link, true);
+    world_settle(&w);
+    assert_true(has_phase(local(), "Running"));
+}
+
 static void a_status_that_comes_meanwhile_does_not_erase_a_terminate(void **state)
 {
     (void)state;
@@ -477,6 +542,9 @@ int main(void)
         TEST(a_running_operation_is_terminated),
         TEST(a_finished_operation_is_not_terminated_again),
         TEST(a_terminate_of_what_is_over_shows_how_it_ended),
+        TEST(an_operation_that_was_terminated_on_its_way_does_not_run),
+        TEST(an_operation_that_was_terminated_before_its_run_was_shown_is_ended),
+        TEST(a_terminate_names_no_other_operation),
         TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
         TEST(a_status_that_comes_before_the_log_is_read_does_not_erase_a_terminate),
     };

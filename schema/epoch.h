@@ -5,9 +5,9 @@
  * a hello, would leave none for whoever comes after it, be it itself once it is repaired. The
  * principal believes no agent whose epoch is that far ahead; agents believe their principal.
  *
- * The bound moves with the clock, faster than honest writers do, who begin at the clock (in
- * seconds, or in microseconds) or one step above what they know of. So whoever follows the highest
- * epoch that was believed is believed, too. Any thread.
+ * The bound moves with the clock, as fast as honest writers do, who begin at the clock's
+ * microseconds (former ones over gRPC: at its seconds) or one step above what they know of. So
+ * whoever follows the highest epoch that was believed is believed, too. Any thread.
  */
 #pragma once
 

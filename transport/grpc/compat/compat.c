@@ -126,7 +126,7 @@ static void greet(ab_compat *d, uint64_t seen)
     int64_t now = ab_clock_wall_us(env->clock);
     ab_event *event = NULL;
     if (d->epoch == 0)
-        d->epoch = highest((uint64_t)(now / 1000000), seen + 1);
+        d->epoch = highest((uint64_t)now, seen + 1);
     ab_grpc_hello hello = {.base = {.version = AB_PEER_ARGOCD_AGENT,
                                     .epoch = d->epoch,
                                     .time_ms = now / 1000,

@@ -27,10 +27,10 @@ static uint64_t highest(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Higher than any that we used, or that the peer knows of. */
+/* Higher than any that we used, or that the peer knows of; and than those before it over Kafka. */
 static uint64_t new_epoch(ab_grpc_link *l, uint64_t seen)
 {
-    uint64_t now = (uint64_t)(ab_clock_wall_us(l->env->env->clock) / 1000000);
+    uint64_t now = (uint64_t)ab_clock_wall_us(l->env->env->clock);
     l->last_epoch = highest(now, highest(l->last_epoch, seen) + 1);
     return l->last_epoch;
 }

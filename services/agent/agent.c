@@ -5,6 +5,7 @@
  */
 #include "services/agent/agent.h"
 
+#include "base/core/file.h"
 #include "schema/attributes.h"
 #include "schema/labels.h"
 #include "services/agent/agent_priv.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- what the store says --- */
 
@@ -96,6 +98,7 @@ static void on_caught_up(void *arg, const char *agent)
     service *s = arg;
     (void)agent;
     AB_INFO(s->base.daemon->log, MAIN, "caught up with the principal");
+    ab_agent_caught_up(s->machine);
 }
 
 static void on_writable(void *arg, const char *agent)
@@ -126,6 +129,17 @@ static void unsendable(void *arg, const char *agent, const ab_event *event, cons
     ab_agent_unsendable(s->machine, event, err);
 }
 
+/* The next start need not begin again. */
+static void end_replay(service *s)
+{
+    if (!s->replays || ab_agent_is_replaying(s->machine))
+        return;
+    s->replays = false;
+    if (unlink(s->replaying) != 0)
+        AB_WARN(s->base.daemon->log, MAIN, "cannot remove a file; the next start replays the log",
+                AB_KV("path", (const char *)s->replaying));
+}
+
 static void on_tick(ab_service *base)
 {
     service *s = (service *)base;
@@ -133,6 +147,7 @@ static void on_tick(ab_service *base)
         ab_transport_tell_certificate(base->transport, s->secrets.certificate);
     ab_agent_live_tick(s->live);
     ab_agent_tick(s->machine);
+    end_replay(s);
     ab_sender_run(&s->sender);
 }
 
@@ -199,6 +214,8 @@ static ab_err open_state_db(service *s, ab_error *err)
                          &s->fresh, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "%s", path);
+    (void)snprintf(s->replaying, sizeof(s->replaying), "%s/replaying", folder);
+    s->fresh = s->fresh || access(s->replaying, F_OK) == 0; /* it was interrupted */
     return e;
 }
 
@@ -303,6 +320,17 @@ static ab_err make_store(service *s, ab_error *err)
     return ab_service_make_store(&s->base, s->watches, events, err);
 }
 
+/* Only a log has states that are over. A crash does not end it. */
+static ab_err begin_replay(service *s, ab_error *err)
+{
+    bool durable = (s->base.transport->ops->caps & AB_CAP_DURABLE) != 0;
+    if (!s->fresh || !durable || is_autonomous(s->base.daemon->config))
+        return AB_ERR_OK;
+    ab_agent_replay(s->machine);
+    s->replays = true;
+    return ab_file_replace(s->replaying, AB_STR(""), err);
+}
+
 static ab_err make_transport(service *s, ab_error *err)
 {
     ab_transport_env env = {
@@ -322,7 +350,8 @@ static ab_err make_transport(service *s, ab_error *err)
                    .on_displaced = on_displaced,
                    .arg = s},
     };
-    return ab_service_make_transport(&s->base, env, err);
+    ab_err e = ab_service_make_transport(&s->base, env, err);
+    return e == AB_ERR_OK ? begin_replay(s, err) : e;
 }
 
 /* Also when there is no service any more. */

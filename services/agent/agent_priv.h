@@ -14,7 +14,9 @@
 /* The daemon's state. */
 typedef struct {
     ab_service base;
-    bool fresh;
+    bool fresh;           /* agent.data was, or its first replay is not over */
+    bool replays;         /* that is under way */
+    char replaying[4096]; /* the file that says so */
     ab_patterns *namespaces;
     ab_agent_secrets secrets;
     ab_buf labels; /* as one text */

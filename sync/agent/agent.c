@@ -279,6 +279,31 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
         ab_agent_report_error(o, err);
 }
 
+void ab_agent_replay(ab_agent *a)
+{
+    a->replaying = true;
+}
+
+bool ab_agent_is_replaying(const ab_agent *a)
+{
+    return a->replaying;
+}
+
+void ab_agent_caught_up(ab_agent *a)
+{
+    a->caught_up = true;
+}
+
+/* Once all is saved: else a crash would leave what is over to be carried out. */
+static void end_replay(ab_agent *a)
+{
+    if (!a->replaying || !a->caught_up || a->unsaved > 0)
+        return;
+    a->replaying = false;
+    advance_all(a);
+    ab_resync_go(&a->resync.engine);
+}
+
 void ab_agent_pause(ab_agent *a, bool paused)
 {
     a->reconciler.stopped = paused;
@@ -290,6 +315,7 @@ void ab_agent_pause(ab_agent *a, bool paused)
 
 void ab_agent_tick(ab_agent *a)
 {
+    end_replay(a);
     ab_agent_guard_tick(a);
     ab_agent_resync_report_held(a);
     ab_reconciler_tick(&a->reconciler);

@@ -95,6 +95,15 @@ void ab_agent_log_lost(ab_agent *a);
  * @param why  for the log; a literal */
 void ab_agent_resync(ab_agent *a, const char *why);
 
+/** What it remembered is lost, and the principal's log is read from its beginning: nothing is
+ * written to the store until ab_agent_caught_up and all that came before is saved, for it may be
+ * long over. Before all else. */
+void ab_agent_replay(ab_agent *a);
+/** Is that not over yet? It ends in ab_agent_tick. */
+bool ab_agent_is_replaying(const ab_agent *a);
+/** All that the log had at the start was received. */
+void ab_agent_caught_up(ab_agent *a);
+
 /** True: nothing is written to the store until it is false again, for another process of our name
  * is at work on it. */
 void ab_agent_pause(ab_agent *a, bool paused);

@@ -87,6 +87,8 @@ struct ab_agent {
     ab_writer *writer;
     bool listed;
     bool synced;    /* every object that exists was reported */
+    bool replaying; /* ab_agent_replay */
+    bool caught_up;
     ab_sweep sweep; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t out_of_date;

@@ -278,7 +278,7 @@ static bool is_ready(void *arg)
 {
     const ab_agent *a = arg;
     /* What is about to be kept would look as if it were missing. */
-    return ab_writer_is_ready(a->writer) && a->listed && a->unsaved == 0;
+    return ab_writer_is_ready(a->writer) && a->listed && a->unsaved == 0 && !a->replaying;
 }
 
 static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)

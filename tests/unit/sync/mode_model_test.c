@@ -150,13 +150,29 @@ static void principal_restarts(int app)
     m.w.mode = mode;
 }
 
+/* A volume, or the broker's. */
+static void something_is_lost(int app)
+{
+    if (below(8) > 0)
+        return;
+    if (app == 0) {
+        world_lose_log(&m.w, below(2) ? &m.w.agent_link : &m.w.principal_link);
+    } else if (app == 1 && m.w.agent == NULL) {
+        world_forget_all_desired(&m.w);
+        fake_log_replay(m.w.down);
+    } else if (app == 2 && m.w.principal == NULL) {
+        world_forget_mirrors(&m.w);
+        fake_log_replay(m.w.up);
+    }
+}
+
 static void (*const actions[])(int app) = {
-    hub_creates,        hub_edits,          hub_edits,       hub_deletes,     local_creates,
-    local_edits,        local_edits,        local_deletes,   hub_asks_sync,   hub_asks_refresh,
-    controller_reports, controller_reports, controller_acts, controller_acts, mode_changes,
-    mode_is_unknown,    mode_is_unknown,    mode_is_unknown, agent_crashes,   agent_crashes,
-    principal_restarts, links_change,       logs_change,     time_passes,     time_passes,
-    operator_asks,      watches_break,
+    hub_creates,        hub_edits,          hub_edits,         hub_deletes,     local_creates,
+    local_edits,        local_edits,        local_deletes,     hub_asks_sync,   hub_asks_refresh,
+    controller_reports, controller_reports, controller_acts,   controller_acts, mode_changes,
+    mode_is_unknown,    mode_is_unknown,    mode_is_unknown,   agent_crashes,   agent_crashes,
+    principal_restarts, links_change,       logs_change,       time_passes,     time_passes,
+    operator_asks,      watches_break,      something_is_lost,
 };
 
 /* --- rest --- */

@@ -67,13 +67,12 @@ static void check_deletion(const ab_object *before)
         broken("deleted at the agent for what the hub has lost");
 }
 
-/* What comes back with a backup has the uid that it had when it was deleted, and an agent that has
- * forgotten what it kept follows its log from the beginning. */
+/* What comes back with a backup has the uid that it had when it was deleted. */
 static void check_present(const ab_object *before)
 {
     int app = app_of(before);
     const ab_object *h = hub(app);
-    if (!own.restored[app] && !own.forgot[app] && h != NULL && !ab_object_deleting(h) &&
+    if (!own.restored[app] && h != NULL && !ab_object_deleting(h) &&
         ab_str_eq(ab_object_annotation(before, AB_ANN_SOURCE_UID), ab_object_uid(h)))
         broken("deleted at the agent though the hub has it");
 }
@@ -260,9 +259,7 @@ static void something_is_lost(int app)
         world_lose_log(&m.w, link);
     } else if (m.w.agent == NULL && below(2) == 0) {
         world_forget_all_desired(&m.w);
-        memset(m.written, 0, sizeof(m.written));
         memset(own.forgot, true, sizeof(own.forgot));
-        fake_log_compact(m.w.down);
         fake_log_replay(m.w.down);
     } else if (m.w.agent == NULL) {
         world_forget_desired(&m.w, local_key(app)); /* as a backup that is older than it */

@@ -134,6 +134,41 @@ static void it_stays_also_while_the_agent_runs(void **state)
     assert_at_rest();
 }
 
+static void count_local_writes(void *arg, const ab_object *before, const ab_object *after)
+{
+    size_t *count = arg;
+    (void)before;
+    (void)after;
+    ++*count;
+}
+
+/* The log has all that ever was of this name, and more of others than is read at once. */
+static void a_former_one_of_its_name_does_nothing_when_all_is_read_again(void **state)
+{
+    (void)state;
+    size_t writes = 0;
+    placed(FINALIZER);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 2);
+    drop_finalizers(w.local, LOCAL); /* Argo CD has deleted what it deployed */
+    world_run(&w, 2);
+    put_app(w.hub, "w1", "a", 2, FINALIZER, "");
+    world_run(&w, 2);
+    set_spec(w.hub, HUB, 3);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 3);
+    world_crash_agent(&w);
+    world_forget_all_desired(&w);
+    fake_log_replay(w.down);
+    w.on_local_write = count_local_writes;
+    w.arg = &writes;
+    world_start_agent(&w);
+    world_run(&w, 40);
+    assert_int_equal(spec_of(local()), 3);
+    assert_int_equal(writes, 0);
+    assert_at_rest();
+}
+
 static void other_finalizers_keep_their_say(void **state)
 {
     (void)state;
@@ -201,6 +236,7 @@ int main(void)
         TEST(it_stays_also_when_the_agent_crashes_on_the_way),
         TEST(what_the_former_one_deployed_stays_when_it_is_made_again),
         TEST(it_stays_also_while_the_agent_runs),
+        TEST(a_former_one_of_its_name_does_nothing_when_all_is_read_again),
         TEST(other_finalizers_keep_their_say),
         TEST(it_stays_also_when_other_finalizers_hold_the_object),
         TEST(what_it_deployed_goes_with_one_that_is_taken_from_the_agent),

@@ -108,7 +108,7 @@ static void it_is_held_when_the_agent_has_forgotten_all(void **state)
     world_forget_all_desired(&w);
     world_start_agent(&w);
     world_start_principal(&w);
-    world_settle(&w);
+    world_run(&w, 1);
     assert_int_equal(held_deletions(), 1); /* nothing tells under which version the hub had it */
     confirm();
     assert_null(local());

@@ -396,6 +396,8 @@ void world_start_agent(world *w)
     };
     assert_int_equal(ab_agent_new(&env, &w->agent), AB_ERR_OK);
     restore_rows(w);
+    if (w->replaying)
+        ab_agent_replay(w->agent);
     fake_store_open(w->local, &(fake_events){agent_change, local_write, local_fate, w});
 }
 
@@ -501,6 +503,7 @@ void world_forget_all_desired(world *w)
     ab_map_free(w->cache.rows, row_free);
     w->cache.rows = ab_map_new();
     assert_non_null(w->cache.rows);
+    w->replaying = true;
 }
 
 void world_forget_desired(world *w, const char *key)
@@ -600,11 +603,16 @@ static void learn_up(void *arg, const ab_event *head)
     ab_agent_written(w->agent, head);
 }
 
-/* The principal has read all there is. */
+/* It has read all there is. */
 static void tell_caught_up(world *w, const struct world_link *link)
 {
-    if (link == &w->principal_link && !fake_log_has_next(link->in))
+    if (fake_log_has_next(link->in))
+        return;
+    if (link == &w->principal_link) {
         ab_principal_caught_up(w->principal, WORLD_HUB_NAMESPACE);
+        return;
+    }
+    ab_agent_caught_up(w->agent);
 }
 
 static void become_ready(world *w, struct world_link *link)
@@ -755,8 +763,10 @@ void world_tick(world *w, int64_t ms)
     w->ms += ms;
     if (w->principal != NULL)
         ab_principal_tick(w->principal);
-    if (w->agent != NULL)
-        ab_agent_tick(w->agent);
+    if (w->agent == NULL)
+        return;
+    ab_agent_tick(w->agent);
+    w->replaying = ab_agent_is_replaying(w->agent);
 }
 
 void world_settle(world *w)

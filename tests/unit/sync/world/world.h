@@ -51,7 +51,8 @@ struct world {
     bool resyncs;            /* the principal holds them */
     bool compare_first;      /* ab_principal_compare_first, for the next start of the principal */
     int64_t resync_ms;       /* so often, beside when there is cause to; 0: never */
-    bool unreadable;         /* something in the agent's store is: listed, but not complete */
+    bool replaying;  /* the agent has lost what it kept, and reads the log from its beginning */
+    bool unreadable; /* something in the agent's store is: listed, but not complete */
     ab_metrics *agent_metrics;
     ab_metrics *principal_metrics;
     ab_agent *agent;         /* NULL while it is down */

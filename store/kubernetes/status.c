@@ -75,8 +75,13 @@ static ab_err of_server(const refusal *r)
     return r->code == 504 ? AB_ERR_TIMEOUT : AB_ERR_UNAVAILABLE;
 }
 
+/* Whoever has looked for an object, or for its namespace, says which is missing. Nothing is known
+ * of the object where the kind is not served (a CRD that is put in again) or a proxy answers for an
+ * API server that it does not reach. */
 static ab_err of_missing(const refusal *r, ab_kube_why *why)
 {
+    if (ab_doc_text(details_of(r), "name").len == 0)
+        return AB_ERR_UNAVAILABLE;
     if (ab_doc_is(details_of(r), "kind", "namespaces"))
         *why = AB_KUBE_WHY_NAMESPACE;
     return AB_ERR_NOTFOUND;

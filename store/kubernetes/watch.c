@@ -66,7 +66,7 @@ static uint64_t now_ms(const ab_kube_watcher *w)
 static void explain(const ab_kube_watcher *w, ab_error *err)
 {
     const ab_kube_resource *r = w->of.resource;
-    if (err->code == AB_ERR_NOTFOUND && err->foreign == 404)
+    if (err->foreign == 404)
         (void)ab_fail(err, AB_ERR_NOTFOUND,
                       "the API server does not serve %s of %s: install the CRDs of Argo CD",
                       r->plural, r->api);

@@ -562,6 +562,25 @@ class Writing(Case):
             self.assertIn("Application/argocd/bad", end["text"])
             stop()
 
+    def test_only_who_names_the_object_says_that_it_is_not_there(self):
+        # The kind is not served, or a proxy answers for an API server that it does not reach.
+        strangers = (b"404 page not found\n", b'{"type": "error", "status": "404", "message": "cluster not found"}',
+                     b'{"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such resource"}')
+        self.api.put("Application", "a", spec={"n": 1})
+        store = self.synced()
+        for body in strangers:
+            stop = self.api.fault(lambda r: r.path.endswith("/applications/a"), lambda r, body=body: r.answer(404, body))
+            for call in (("get", "Application/argocd/a"), ("remove", "Application/argocd/a"),
+                         ("update", application("a", 2))):
+                end = store.call(*call)
+                self.assertEqual(end["code"], "peer or service not reachable", (call, body, end))
+                self.assertIn("404", end["text"])
+            stop()
+        self.assertEqual(store.call("get", "Application/argocd/a")["object"]["spec"], {"n": 1})
+        self.api.drop("Application", "a")
+        store.change("deleted", "a")
+        self.assertEqual(store.call("get", "Application/argocd/a")["code"], "not found")
+
     def test_a_write_that_is_not_answered_ends_in_time(self):
         store = self.synced("store.kubernetes.timeout=5s")
         self.api.fault(lambda r: r.method == "POST" and r.body["metadata"]["name"] == "bad", self.api.say_nothing, 1)

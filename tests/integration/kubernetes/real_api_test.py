@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 import unittest
 import uuid
 
@@ -30,11 +31,16 @@ class Cluster:
     def apply(self, *objects):
         self.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
-    def put(self, name, number, namespace="argocd"):
+    @staticmethod
+    def application(name, number, namespace="argocd"):
         o = application(name, number)
         o["metadata"]["namespace"] = namespace
         o["spec"] = {"project": "default", "destination": {"name": "in-cluster", "namespace": "x"},
                      "source": {"repoURL": "https://git.example.com/a", "path": name, "targetRevision": str(number)}}
+        return o
+
+    def put(self, name, number, namespace="argocd"):
+        o = self.application(name, number, namespace)
         self.apply(o)
         return o
 
@@ -186,6 +192,38 @@ class Restored(unittest.TestCase):
         self.assertEqual(store.count("deleted", "changed"), 0)
         self.assertEqual(store.count("deleted", "same"), 0)
         self.assertEqual(store.count("deleted", "made"), 0)
+
+
+class Redefined(unittest.TestCase):
+    """The CRD of Applications is removed, and put in again."""
+
+    def setUp(self):
+        self.cluster = Cluster("redefined", KUBE_DEV_CONTROLLERS="none")
+        self.addCleanup(self.cluster.dev, "wipe")
+        self.cluster.dev("fresh")
+
+    def test_no_object_is_missing_while_its_kind_is_not_served(self):
+        self.cluster.put("a", 1)
+        store = self.cluster.store(self)
+        store.change("synced")
+        crd = json.loads(self.cluster.kubectl("get", "crd", APPLICATION, "-o", "json"))
+        self.cluster.kubectl("delete", "crd", APPLICATION)
+        store.change("deleted", "a")
+        deadline = time.monotonic() + 60  # a kind is served some time after its definition is removed
+        end = store.call("get", "Application/argocd/a")
+        while end["code"] == "not found" and time.monotonic() < deadline:
+            end = store.call("get", "Application/argocd/a")
+        self.assertEqual(end["code"], "peer or service not reachable", end)
+        self.assertEqual(store.call("remove", "Application/argocd/a")["code"], "peer or service not reachable")
+        crd["metadata"] = {name: crd["metadata"][name] for name in ("name", "annotations", "labels")
+                           if name in crd["metadata"]}
+        del crd["status"]
+        self.cluster.kubectl("create", "-f", "-", text=json.dumps(crd))
+        while store.call("apply", self.cluster.application("b", 1))["code"] != "success":
+            pass  # a kind is served some time after it is defined
+        store.wait("what is made then is seen", lambda line: line.get("change") == "seen" and
+                   line["key"].endswith("/b"))
+        self.assertEqual(store.call("get", "Application/argocd/a")["code"], "not found")
 
 
 if __name__ == "__main__":

@@ -85,6 +85,13 @@ ab_err ab_writer_learn(ab_writer *w, const ab_event *head)
     return AB_ERR_OK;
 }
 
+void ab_writer_forget_version(ab_writer *w, ab_str key)
+{
+    struct entry *e = ab_map_find(w->log, key);
+    if (e != NULL)
+        e->version = (ab_version){0};
+}
+
 void ab_writer_forget(ab_writer *w)
 {
     for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))

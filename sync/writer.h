@@ -33,6 +33,8 @@ void ab_writer_free(ab_writer *w);
 
 /** What the log says for one key: the transport's on_written. Nothing is assumed about order. */
 AB_MUST_USE ab_err ab_writer_learn(ab_writer *w, const ab_event *head);
+/** Under which version the log says this is not to be relied on: another writer gave it. */
+void ab_writer_forget_version(ab_writer *w, ab_str key);
 /** The log was replaced: forget its content and that we are ready. What waits stays, to be sent
  * again. */
 void ab_writer_forget(ab_writer *w);

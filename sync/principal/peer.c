@@ -168,13 +168,19 @@ void ab_principal_return_held(ab_principal *p, const char *agent)
 void ab_principal_written(ab_principal *p, const char *agent, const ab_event *head)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    ab_str key = ab_event_attr(head, AB_CE_PARTITIONKEY);
+    ab_str uid = ab_event_attr(head, AB_CE_PRINCIPALUID);
     ab_version version;
     if (peer == NULL)
         return;
     if (ab_writer_learn(peer->writer, head) != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "out of memory");
-    if (ab_principal_is_object(ab_event_attr(head, AB_CE_PARTITIONKEY)) &&
-        ab_version_of(head, &version, NULL) == AB_ERR_OK)
+    if (!ab_principal_is_object(key))
+        return;
+    /* Of what another principal said the watermark of this store tells nothing. */
+    if (uid.len > 0 && !ab_str_is(uid, p->env.uid))
+        ab_writer_forget_version(peer->writer, key);
+    else if (ab_version_of(head, &version, NULL) == AB_ERR_OK)
         ab_watermark_note_version(&peer->line->run, version);
 }
 

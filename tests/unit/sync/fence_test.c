@@ -198,9 +198,29 @@ static void a_stamp_that_a_user_forged_is_undone(void **state)
     assert_int_equal(spec_of(hub()), 2);
 }
 
+/* As when a kubeconfig names the wrong cluster. The principal there has an agent of this name, too,
+ * and has said more to it. */
+static void what_another_principals_store_lacks_stays_at_the_agent(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    world_crash_principal(&w);
+    fake_store_lose(w.hub, HUB);
+    fake_store_lose(w.hub, MARK);
+    put_mark(w.hub);
+    w.uid = "principal-2";
+    world_start_principal(&w);
+    world_run(&w, 2);
+    assert_int_equal(held_deletions(), 1);
+    world_run(&w, 300);
+    assert_non_null(local());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(what_another_principals_store_lacks_stays_at_the_agent),
         TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
         TEST(a_status_that_was_decided_before_a_pause_is_not_written_after_it),
         TEST(a_principal_that_is_late_does_not_write_an_older_status),

@@ -422,7 +422,7 @@ void world_start_principal(world *w)
         .log = w->log,
         .metrics = w->principal_metrics,
         .source = AB_SOURCE_PRINCIPAL,
-        .uid = "principal-1",
+        .uid = w->uid == NULL ? "principal-1" : w->uid,
         .namespace = WORLD_AGENT_NAMESPACE,
         .destination_mapping = w->namespaces != NULL,
         .namespaces = w->namespaces,

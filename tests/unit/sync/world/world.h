@@ -44,7 +44,8 @@ struct world {
     } cache, hub_cache;     /* the agent's, the principal's */
     ab_agent_policy policy; /* for the next start of the agent */
     ab_mode_set mode;       /* what the principal knows of the agent at its next start */
-    size_t deletions_max;   /* for the next start of the principal; so below */
+    const char *uid;        /* for the next start of the principal; so below. NULL: "principal-1" */
+    size_t deletions_max;
     bool guard_observed;
     ab_patterns *namespaces; /* served with destination mapping; NULL: with namespace mapping */
     bool hub_stays;          /* its store is never replaced under a running principal */

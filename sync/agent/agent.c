@@ -34,9 +34,10 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();
     a->published = ab_map_new();
+    a->sources = ab_map_new();
     a->writer = ab_writer_new(
         &(ab_writer_env){env->clock, env->source, env->policy.name, safe, a, env->effects.trace});
-    if (a->objects == NULL || a->published == NULL || a->writer == NULL) {
+    if (a->objects == NULL || a->published == NULL || a->sources == NULL || a->writer == NULL) {
         ab_agent_free(a);
         return AB_ERR_NOMEM;
     }
@@ -54,6 +55,7 @@ void ab_agent_free(ab_agent *a)
     ab_inbox_fini(&a->early);
     ab_map_free(a->objects, ab_agent_object_free);
     ab_map_free(a->published, NULL);
+    ab_map_free(a->sources, NULL);
     ab_writer_free(a->writer);
     free(a);
 }
@@ -90,6 +92,8 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
         o->source = received->ended      ? SOURCE_ENDED
                     : received->deleting ? SOURCE_DELETING
                                          : SOURCE_LIVE;
+    if (ab_agent_has_source(o))
+        ab_agent_add_source(a, o->uid);
     return AB_ERR_OK;
 }
 

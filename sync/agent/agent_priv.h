@@ -51,15 +51,16 @@ struct ab_agent_object {
 
     bool exists;         /* exists in the local store */
     ab_digest local_uid; /* autonomous: of the uid of what is here; none: not known */
-    bool was_managed;    /* autonomous: still carries the annotations of a managed one */
-    bool excluded;       /* autonomous: is here, and is not to be synchronised */
-    bool end_observed;   /* autonomous: it is not here, or excluded, and that was observed */
-    bool deleting;       /* has a deletionTimestamp */
-    bool lost;           /* was here and went without being asked to */
-    char *lost_status;   /* which it had then; NULL: none, or not wanted again */
-    bool removing;       /* its removal was asked for by us */
-    ab_digest digest;    /* of what is here, see ab_desired_digest */
-    char *snapshot; /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
+    bool was_managed;  /* carries the annotations of a managed one, and is none: autonomous, of the
+                          time before; else, copied from one with another name */
+    bool excluded;     /* autonomous: is here, and is not to be synchronised */
+    bool end_observed; /* autonomous: it is not here, or excluded, and that was observed */
+    bool deleting;     /* has a deletionTimestamp */
+    bool lost;         /* was here and went without being asked to */
+    char *lost_status; /* which it had then; NULL: none, or not wanted again */
+    bool removing;     /* its removal was asked for by us */
+    ab_digest digest;  /* of what is here, see ab_desired_digest */
+    char *snapshot;    /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
     ab_digest reconciled; /* of what was found to need nothing more for this source */
     ab_digest report;     /* of what it last had to say upwards */
     bool report_empty;    /* that has no status */
@@ -84,6 +85,7 @@ struct ab_agent {
     const ab_record_type *object_type;
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
+    ab_map *sources;   /* uids of what objects here have as their source; how many: size_t */
     ab_writer *writer;
     bool listed;
     bool synced;    /* every object that exists was reported */
@@ -134,7 +136,11 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o);
 bool ab_agent_is_refused(const ab_agent_object *o);
 /** Was it the principal's, while the agent was managed? */
 bool ab_agent_has_managed_annotations(const ab_object *local);
-/** Learn which object is here, and whether it still carries the annotations of a managed one. */
+/** Another object here has the source with this uid; one less has it. NULL is allowed. */
+void ab_agent_add_source(ab_agent *a, const char *uid);
+void ab_agent_drop_source(ab_agent *a, const char *uid);
+/** Learn which object is here, and whether it carries the annotations of a managed one and is none.
+ */
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local);
 /** Is the store's change about another object than the one that is known to be here? */
 bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed);
@@ -209,8 +215,9 @@ void ab_agent_guard_tick(ab_agent *a);
 void ab_agent_note_published(ab_agent *a, const ab_event *head);
 /** The log was read: end that, and nothing is deleted for it. */
 void ab_agent_release_published(ab_agent *a);
-/** The object without the annotations of a managed one. @return what `out` reports */
-AB_MUST_USE ab_err ab_agent_own(const ab_object *local, ab_buf *out);
+/** The object without the annotations of a managed one. @param copied  it never was that one, whose
+ * uid is not remembered then @return what `out` reports */
+AB_MUST_USE ab_err ab_agent_own(const ab_object *local, bool copied, ab_buf *out);
 
 /* report.c */
 /** Status upwards, if the log has another one. */

@@ -134,6 +134,31 @@ bool ab_agent_has_managed_annotations(const ab_object *local)
     return ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0;
 }
 
+/* --- copies --- */
+
+void ab_agent_add_source(ab_agent *a, const char *uid)
+{
+    /* Without memory for it, its copies are not recognised. */
+    size_t *count = uid == NULL ? NULL : ab_map_make(a->sources, ab_str_of(uid), sizeof(*count));
+    if (count != NULL)
+        ++*count;
+}
+
+void ab_agent_drop_source(ab_agent *a, const char *uid)
+{
+    size_t *count = uid == NULL ? NULL : ab_map_find(a->sources, ab_str_of(uid));
+    if (count != NULL && --*count == 0)
+        ab_map_drop(a->sources, count);
+}
+
+/* The source that it names is another object's: a user has copied that one with its annotations.
+ * Nobody has sent this one, and nobody will end it. */
+static bool is_copy(const ab_agent_object *o, const ab_object *local)
+{
+    return o->source == SOURCE_NONE &&
+           ab_map_find(o->agent->sources, ab_object_annotation(local, AB_ANN_SOURCE_UID)) != NULL;
+}
+
 static ab_digest uid_digest(const ab_object *local)
 {
     ab_digest digest;
@@ -142,7 +167,8 @@ static ab_digest uid_digest(const ab_object *local)
 
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
 {
-    o->was_managed = ab_agent_is_autonomous(o->agent) && ab_agent_has_managed_annotations(local);
+    o->was_managed = ab_agent_has_managed_annotations(local) &&
+                     (ab_agent_is_autonomous(o->agent) || is_copy(o, local));
     if (ab_agent_publishes(o))
         o->local_uid = uid_digest(local);
 }

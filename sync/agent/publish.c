@@ -210,12 +210,13 @@ void ab_agent_release_published(ab_agent *a)
     }
 }
 
-ab_err ab_agent_own(const ab_object *local, ab_buf *out)
+ab_err ab_agent_own(const ab_object *local, bool copied, ab_buf *out)
 {
+    ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     const ab_app_edit edit = {
         .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
                         {AB_ANN_PRINCIPAL_UID, AB_STR_NONE},
-                        {AB_ANN_FORMER_UID, ab_object_annotation(local, AB_ANN_SOURCE_UID)}},
+                        {copied ? AB_ANN_REMAPPED : AB_ANN_FORMER_UID, copied ? AB_STR_NONE : uid}},
         .annotation_count = 3};
     return ab_app_edited(local, &edit, out);
 }

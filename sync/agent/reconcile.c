@@ -42,12 +42,17 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
         ab_reconcile_wait(&o->record);
 }
 
-/* It was the principal's while the agent was managed. */
+/* It was the principal's while the agent was managed, or is a copy of what is. */
 static void decide_was_managed(ab_agent_object *o, const ab_object *local)
 {
     ab_buf text;
+    bool copied = !ab_agent_is_autonomous(o->agent);
+    if (copied)
+        AB_INFO(o->agent->env.log, SYNC,
+                "a copy of another object of the principal: it keeps no annotations of that one",
+                AB_KV("object", (const char *)o->key));
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_agent_own(local, &text);
+    ab_err e = ab_agent_own(local, copied, &text);
     if (e == AB_ERR_OK)
         ab_reconcile_apply_text(&o->record, &text, ab_object_version(local));
     else

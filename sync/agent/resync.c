@@ -87,7 +87,8 @@ static void hold_object(const ab_agent_object *o, ab_inventory *inv)
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(o->hub_key),
                                                     .version = o->version,
                                                     .hash = o->hash});
-    else if (o->source == SOURCE_NONE && o->exists && !o->deleting && guess_hub_key(o, guess))
+    else if (o->source == SOURCE_NONE && o->exists && !o->deleting && !o->was_managed &&
+             guess_hub_key(o, guess))
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(guess)});
 }
 

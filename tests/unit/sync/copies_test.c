@@ -17,6 +17,7 @@
 #define OF_THE_AGENT                                                                               \
     ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"uid-1\",\"" AB_ANN_PRINCIPAL_UID                \
     "\":\"principal-1\"}"
+#define COPY "Application/argocd/copy"
 #define MIRROR_OF_ANOTHER                                                                          \
     ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"u\",\"" AB_ANN_MIRROR "\":\"1.1/w2\"}"
 
@@ -97,6 +98,49 @@ static void what_is_copied_from_a_mirror_over_another_agents_deletes_nothing(voi
     assert_followed();
 }
 
+static void assert_copy_stays(void)
+{
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_run(&w, 70);
+    const ab_object *copy = fake_store_find(w.local, COPY);
+    assert_non_null(copy);
+    assert_int_equal(spec_of(copy), 7);
+    assert_int_equal(held_deletions(), 0);
+}
+
+/* Under another name, in the workload cluster. */
+static void a_copy_at_the_agent_is_nobodys(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    world_run(&w, 2);
+    put_app(w.local, "argocd", "copy", 7, OF_THE_AGENT, "");
+    world_settle(&w);
+    assert_true(has_in(fake_store_find(w.local, COPY), "annotations", AB_ANN_SOURCE_UID, NULL));
+    assert_true(has_in(fake_store_find(w.local, COPY), "annotations", AB_ANN_PRINCIPAL_UID, NULL));
+    assert_copy_stays();
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 2);
+    assert_null(local());
+    assert_copy_stays();
+    assert_at_rest();
+}
+
+static void it_is_nobodys_also_when_it_was_made_while_the_agent_was_down(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    world_run(&w, 2);
+    world_crash_agent(&w);
+    put_app(w.local, "argocd", "copy", 7, OF_THE_AGENT, "");
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_copy_stays();
+    assert_followed();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +148,8 @@ int main(void)
         TEST(what_names_but_its_source_deletes_nothing_there_either),
         TEST(what_the_hub_lost_is_made_again_from_the_agents_object),
         TEST(what_is_copied_from_a_mirror_over_another_agents_deletes_nothing),
+        TEST(a_copy_at_the_agent_is_nobodys),
+        TEST(it_is_nobodys_also_when_it_was_made_while_the_agent_was_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

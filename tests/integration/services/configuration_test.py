@@ -136,8 +136,8 @@ class BadLiveAccess(Configuration):
         self.refused("live.certificate", "nowhere.crt",
                      args=settings(certificate="nowhere.crt", key="nowhere.key", ca="nowhere.crt"))
 
-    def test_a_list_of_revoked_certificates_that_is_not_there_is_named(self):
-        self.refused("live.revoked", "nowhere", args=settings(revoked="nowhere"))
+    def test_a_list_of_revoked_certificates_that_is_none_is_refused(self):
+        self.refused("live.revoked", "agent.yaml: line 1: expected a SHA-256 fingerprint", args=settings(revoked=self.file))
 
     def test_an_unknown_policy_is_refused(self):
         self.refused("live.kubernetes.policy", args=settings(kubernetes_policy="some"))

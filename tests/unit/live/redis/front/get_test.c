@@ -207,6 +207,8 @@ static void a_client_that_does_not_read_stops_its_own_agents_value_and_no_other(
     bed_expect(b, other, "$5\r\nother\r\n+PONG\r\n");
     sockets_read(&b->ends, slow, "\r\n+PONG\r\n", &out);
     assert_int_equal(out.len, strlen("$33554432\r\n") + MUCH + strlen("\r\n+PONG\r\n"));
+    JOINED_WAIT(&b->ends, much->stream == NULL);
+    assert_int_equal(much->code, AB_ERR_OK); /* its end has come, not the deadline */
     close(slow);
     close(other);
     close(redis);

@@ -9,34 +9,35 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POLL_MS   30000
-#define MORE_MS   1000  /* until one more record, when all are read */
-#define SAME_MS   30000 /* the agents' stores are written at their leisure */
+#define POLL_MS   1000
+#define SAME_MS   120000 /* the agents' stores are written at their leisure */
 #define SHAPE_MAX 2048
 #define DATA_MAX  (4 * 1024 * 1024)
 #define KINDS_MAX 64
 #define KINDS_MIN 3 /* hellos on both lanes, Applications */
 #define LANES     2
 #define AGENTS    2
+#define ALL_LOGS  ((1U << AGENTS * LANES) - 1)
 
-/* The different shapes of an agent's records. */
+static const char *const names[AGENTS] = {"w0", "w1"};
+
+/* Records of one shape. */
 typedef struct {
-    char text[KINDS_MAX][SHAPE_MAX];
+    char shape[SHAPE_MAX];
+    unsigned written[AGENTS];
+} kind;
+
+typedef struct {
+    kind kinds[KINDS_MAX];
     size_t count;
-} shapes;
+    unsigned ended; /* logs that were read to their ends, one bit for each */
+    char error[256];
+} records;
 
 static bool fail(const char *what, const char *why)
 {
     fprintf(stderr, "argobus-bench: %s: %s\n", what, why);
     return false;
-}
-
-static bool has(const shapes *s, const char *text)
-{
-    size_t i = 0;
-    while (i < s->count && strcmp(s->text[i], text) != 0)
-        i++;
-    return i < s->count;
 }
 
 /* --- the shape of a record --- */
@@ -63,6 +64,12 @@ static void add_key(const rd_kafka_message_t *m, ab_buf *out)
                   key);
 }
 
+/* Of a thousand records one has it: what ends in ".000Z" the record's own time does not say. */
+static bool is_of_chance(const char *header)
+{
+    return strcmp(header, "ce_" AB_CE_TIME) == 0;
+}
+
 static void add_headers(const rd_kafka_message_t *m, ab_buf *out)
 {
     rd_kafka_headers_t *headers = NULL;
@@ -74,7 +81,8 @@ static void add_headers(const rd_kafka_message_t *m, ab_buf *out)
     for (size_t i = 0;
          rd_kafka_header_get_all(headers, i, &name, &value, &len) == RD_KAFKA_RESP_ERR_NO_ERROR;
          i++)
-        ab_buf_printf(out, " %s", name);
+        if (!is_of_chance(name))
+            ab_buf_printf(out, " %s", name);
 }
 
 static void add_data(const rd_kafka_message_t *m, ab_buf *out)
@@ -92,8 +100,20 @@ static void add_data(const rd_kafka_message_t *m, ab_buf *out)
     cJSON_Delete(doc);
 }
 
-/* Keep the shape unless it is there. */
-static bool keep(shapes *s, const char *lane, const rd_kafka_message_t *m)
+/* The kind with this shape, a new one unless it is there; NULL: there is no room. */
+static kind *find_kind(records *r, const char *shape, size_t len)
+{
+    size_t i = 0;
+    while (i < r->count && strcmp(r->kinds[i].shape, shape) != 0)
+        i++;
+    if (i == KINDS_MAX)
+        return NULL;
+    if (i == r->count)
+        memcpy(r->kinds[r->count++].shape, shape, len + 1);
+    return &r->kinds[i];
+}
+
+static bool count_record(records *r, int agent, const char *lane, const rd_kafka_message_t *m)
 {
     ab_buf shape;
     ab_buf_init(&shape, SHAPE_MAX - 1);
@@ -101,12 +121,11 @@ static bool keep(shapes *s, const char *lane, const rd_kafka_message_t *m)
     add_key(m, &shape);
     add_headers(m, &shape);
     add_data(m, &shape);
-    bool known = ab_buf_status(&shape) == AB_ERR_OK && has(s, shape.ptr);
-    bool ok = known || (ab_buf_status(&shape) == AB_ERR_OK && s->count < KINDS_MAX);
-    if (ok && !known)
-        memcpy(s->text[s->count++], shape.ptr, shape.len + 1);
+    kind *k = ab_buf_status(&shape) == AB_ERR_OK ? find_kind(r, shape.ptr, shape.len) : NULL;
+    if (k != NULL)
+        k->written[agent]++;
     ab_buf_fini(&shape);
-    return ok ? true : fail("a record of an agent", "is too large, or of too many kinds");
+    return k != NULL || fail("a record of an agent", "is too large, or of too many kinds");
 }
 
 /* --- reading the logs --- */
@@ -133,7 +152,6 @@ static rd_kafka_t *open_consumer(const char *broker)
 
 static bool assign(rd_kafka_t *rk, const char *prefix)
 {
-    static const char *const names[AGENTS] = {"w0", "w1"};
     char topic[AB_TOPIC_NAME_MAX];
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(AGENTS * LANES);
     bool ok = true;
@@ -143,104 +161,94 @@ static bool assign(rd_kafka_t *rk, const char *prefix)
     }
     ok = ok && rd_kafka_assign(rk, list) == RD_KAFKA_RESP_ERR_NO_ERROR;
     rd_kafka_topic_partition_list_destroy(list);
-    return ok;
+    return ok || fail("agents' topics", "cannot be read");
 }
 
-/* Which of the logs a record, or the end of one, is of; -1 with an error on stderr. */
+/* Which of the logs a record, or the end of one, is of; -1: of none. */
 static int find_log(const char *prefix, const rd_kafka_message_t *m)
 {
     ab_direction direction = AB_UP;
     char agent[64];
     bool live = false;
-    if (m->rkt != NULL &&
-        ab_topic_parse(prefix, rd_kafka_topic_name(m->rkt), &direction, agent, &live))
-        return (agent[1] - '0') * LANES + (live ? 1 : 0);
-    (void)fail("agents' topics", rd_kafka_message_errstr(m));
-    return -1;
+    if (m->rkt == NULL ||
+        !ab_topic_parse(prefix, rd_kafka_topic_name(m->rkt), &direction, agent, &live))
+        return -1;
+    return (agent[1] - '0') * LANES + (live ? 1 : 0);
 }
 
-static bool take(int log, const rd_kafka_message_t *m, shapes found[AGENTS])
+/* An error is of a broker that is busy, which librdkafka asks again. */
+static bool take(records *r, const char *prefix, const rd_kafka_message_t *m)
 {
-    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return fail("agents' topics", rd_kafka_message_errstr(m));
-    return !is_compared(m) || keep(&found[log / LANES], log % LANES == 1 ? "live" : "state", m);
-}
-
-/* Up to what the logs have now: one that grows meanwhile ends more than once. */
-static bool read_all(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
-{
-    unsigned ended = 0;
-    bool ok = true;
-    while (ok && ended != (1U << AGENTS * LANES) - 1) {
-        rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, POLL_MS);
-        if (m == NULL)
-            return fail("agents' topics", "nothing was received");
-        int log = find_log(prefix, m);
-        if (log >= 0 && m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-            ended |= 1U << log;
-        else
-            ok = log >= 0 && take(log, m, found);
-        rd_kafka_message_destroy(m);
-    }
-    return ok;
-}
-
-/* One record more, if one comes. */
-static bool read_more(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
-{
-    rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, MORE_MS);
-    if (m == NULL)
-        return true;
     int log = find_log(prefix, m);
-    bool ok = log >= 0 && (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF || take(log, m, found));
-    rd_kafka_message_destroy(m);
-    return ok;
+    if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && log >= 0)
+        r->ended |= 1U << log;
+    else if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || log < 0)
+        (void)snprintf(r->error, sizeof(r->error), "%s", rd_kafka_message_errstr(m));
+    else if (is_compared(m))
+        return count_record(r, log / LANES, log % LANES == 1 ? "live" : "state", m);
+    return true;
 }
 
 /* --- */
 
-static const char *lacks(const shapes *part, const shapes *whole)
+static bool is_of_both(const kind *k)
 {
-    for (size_t i = 0; i < part->count; i++)
-        if (!has(whole, part->text[i]))
-            return part->text[i];
-    return NULL;
+    return k->written[0] > 0 && k->written[1] > 0;
 }
 
-static bool is_part_of(const shapes *part, const shapes *whole, const char *whose)
+static bool is_same(const records *r)
 {
-    const char *what = lacks(part, whole);
-    return what == NULL || fail(whose, what);
+    size_t both = 0;
+    while (both < r->count && is_of_both(&r->kinds[both]))
+        both++;
+    return r->ended == ALL_LOGS && r->count >= KINDS_MIN && both == r->count;
 }
 
-static bool is_same(const shapes found[AGENTS])
-{
-    return found[0].count >= KINDS_MIN && lacks(&found[0], &found[1]) == NULL &&
-           lacks(&found[1], &found[0]) == NULL;
-}
-
-static bool read_until_same(rd_kafka_t *rk, const char *prefix, shapes found[AGENTS])
+/* What one of both has not written yet may come. */
+static bool read_until_same(rd_kafka_t *rk, const char *prefix, records *r)
 {
     int64_t end_ns = ab_bench_now_ns() + SAME_MS * INT64_C(1000000);
-    bool ok = read_all(rk, prefix, found);
-    while (ok && !is_same(found) && ab_bench_now_ns() < end_ns)
-        ok = read_more(rk, prefix, found);
+    bool ok = true;
+    while (ok && !is_same(r) && ab_bench_now_ns() < end_ns) {
+        rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, POLL_MS);
+        ok = m == NULL || take(r, prefix, m);
+        if (m != NULL)
+            rd_kafka_message_destroy(m);
+    }
     return ok;
+}
+
+static void report(const records *r)
+{
+    fprintf(stderr,
+            "argobus-bench: the records of %s, a real agent, and %s, a simulated one, are not of "
+            "the same kinds after %d s:\n",
+            names[0], names[1], SAME_MS / 1000);
+    for (size_t i = 0; i < r->count; i++)
+        fprintf(stderr, "argobus-bench: %c %u of %s, %u of %s: %s\n",
+                is_of_both(&r->kinds[i]) ? ' ' : '!', r->kinds[i].written[0], names[0],
+                r->kinds[i].written[1], names[1], r->kinds[i].shape);
+    if (r->count < KINDS_MIN)
+        (void)fail("fewer kinds than hellos on both lanes and Applications", "agents are stuck");
+    for (int i = 0; i < AGENTS * LANES; i++)
+        if ((r->ended & 1U << i) == 0)
+            fprintf(stderr, "argobus-bench: the %s log of %s was not read to its end\n",
+                    i % LANES == 1 ? "live" : "state", names[i / LANES]);
+    if (r->error[0] != '\0')
+        (void)fail("last error of the broker", r->error);
 }
 
 static int compare(const void *arg)
 {
     const ab_bench_topics *t = arg;
-    static shapes found[AGENTS];
+    static records r;
     rd_kafka_t *rk = open_consumer(t->broker);
-    if (rk == NULL || !assign(rk, t->prefix) || !read_until_same(rk, t->prefix, found))
+    if (rk == NULL || !assign(rk, t->prefix) || !read_until_same(rk, t->prefix, &r))
         return 1;
-    bool real = is_part_of(&found[0], &found[1], "only a real agent writes");
-    bool simulated = is_part_of(&found[1], &found[0], "only a simulated agent writes");
-    bool both = found[0].count >= KINDS_MIN;
-    if (!both)
-        (void)fail("a real agent", "has not written hellos on both lanes and Applications");
-    return real && simulated && both ? 0 : 1;
+    if (is_same(&r))
+        return 0;
+    report(&r);
+    return 1;
 }
 
 bool ab_bench_fleet_wire_is_same(const ab_bench_topics *t)

@@ -5,6 +5,8 @@
  */
 #include "tests/conformance/transport/kafka_fixture.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -48,18 +50,11 @@ static int tear_down(void **state)
     return rmdir(folder) == 0 ? rc : -1;
 }
 
-/* As who renews certificates does: written beside it, then put in its place. */
 static void put_text(const char *kind, const char *text)
 {
     char path[96];
-    char beside[112];
     path_of(kind, path);
-    snprintf(beside, sizeof(beside), "%s.new", path);
-    FILE *f = fopen(beside, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(rename(beside, path), 0);
+    assert_int_equal(ab_file_replace(path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static void put_file(const char *kind, const char *broker_file)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/auth/world.h"
 
+#include "base/core/file.h"
 #include "base/crypto/certificate.h"
 #include "base/crypto/pem.h"
 
@@ -41,14 +42,8 @@ void world_init(world *w)
 void world_write(const world *w, const char *name, const char *text)
 {
     char path[160];
-    char beside[180];
     (void)snprintf(path, sizeof(path), "%s/%s", w->folder, name);
-    (void)snprintf(beside, sizeof(beside), "%s.new", path);
-    FILE *f = fopen(beside, "w");
-    assert_non_null(f);
-    assert_int_equal(fputs(text, f) < 0, 0);
-    assert_int_equal(fclose(f), 0);
-    assert_int_equal(rename(beside, path), 0);
+    assert_int_equal(ab_file_replace(path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static bool is_served(void *arg, const char *agent)

@@ -13,16 +13,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void write_file(const identities *i, const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", i->folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
 static void make_identity(const identities *i, const char *name, const char *cn,
                           const made_cert *ca)
 {
@@ -30,9 +20,9 @@ static void make_identity(const identities *i, const char *name, const char *cn,
     made_cert m = make_cert(&(made_cert_spec){
         .type = "EC-P-256", .name = cn, .extended_usage = "clientAuth", .issuer = ca});
     snprintf(file, sizeof(file), "%s.crt", name);
-    write_file(i, file, m.cert);
+    write_pem(i->folder, file, m.cert);
     snprintf(file, sizeof(file), "%s.key", name);
-    write_file(i, file, m.key);
+    write_pem(i->folder, file, m.key);
     made_cert_free(&m);
 }
 
@@ -54,7 +44,7 @@ void identities_open(identities *i, const char *agent, bool trusted)
     made_cert other = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
     snprintf(i->folder, sizeof(i->folder), "/tmp/ab-live-XXXXXX");
     assert_non_null(mkdtemp(i->folder));
-    write_file(i, "ca.crt", ca.cert);
+    write_pem(i->folder, "ca.crt", ca.cert);
     make_identity(i, "0", "principal", &ca);
     make_identity(i, "1", agent, trusted ? &ca : &other);
     open_context(i, 0);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/base/crypto/made_cert.h"
 
+#include "base/core/file.h"
 #include "base/crypto/pem.h"
 
+#include <limits.h>
 #include <openssl/bn.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -139,6 +142,13 @@ made_cert renew_cert(const made_cert *of, const made_cert_spec *spec)
     made_cert made = certify(key, spec);
     EVP_PKEY_free(key);
     return made;
+}
+
+void write_pem(const char *folder, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    must(ab_file_replace(path, ab_str_of(text), NULL) == AB_ERR_OK);
 }
 
 void made_cert_free(made_cert *m)

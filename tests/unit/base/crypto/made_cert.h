@@ -27,4 +27,6 @@ typedef struct {
 made_cert make_cert(const made_cert_spec *spec);
 /** Another certificate for the key of `of`. */
 made_cert renew_cert(const made_cert *of, const made_cert_spec *spec);
+/** Make it all that the file of this name in the folder holds. */
+void write_pem(const char *folder, const char *name, const char *text);
 void made_cert_free(made_cert *m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypto/revoked.h"
 
+#include "base/core/file.h"
 #include "base/core/text_lines.h"
 
 #include <setjmp.h>
@@ -115,14 +116,9 @@ static void a_line_that_is_no_fingerprint_is_named(void **state)
 static const char PATH[] = "revoked_test.list";
 static const uint8_t ff[AB_FINGERPRINT_BYTES] = {0xff};
 
-/* At once, so that what is read is whole. */
 static void write_list(const char *text)
 {
-    FILE *file = fopen("revoked_test.new", "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(rename("revoked_test.new", PATH), 0);
+    assert_int_equal(ab_file_replace(PATH, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static void a_file_is_read_again_when_it_is_another_one(void **state)

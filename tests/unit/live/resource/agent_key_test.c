@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/resource/agent_key.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,10 +32,7 @@ static struct {
 
 static void write_key(const char *text)
 {
-    FILE *f = fopen(t.path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ab_file_replace(t.path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static int set_up(void **state)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/resource/identity.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,10 +30,7 @@ typedef struct {
 
 static void write_file(const char *path, const char *text)
 {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ab_file_replace(path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static int set_up(void **state)

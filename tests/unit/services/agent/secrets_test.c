@@ -25,16 +25,6 @@ typedef struct {
     ab_agent_secrets secrets;
 } fixture;
 
-static void write_file(const fixture *f, const char *name, const char *text)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "%s/%s", f->folder, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static int set_up(void **state)
 {
     fixture *f = calloc(1, sizeof(*f));
@@ -43,9 +33,9 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f->folder));
     f->mine = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "w1"});
     f->other = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "w2"});
-    write_file(f, "mine.crt", f->mine.cert);
-    write_file(f, "mine.key", f->mine.key);
-    write_file(f, "other.crt", f->other.cert);
+    write_pem(f->folder, "mine.crt", f->mine.cert);
+    write_pem(f->folder, "mine.key", f->mine.key);
+    write_pem(f->folder, "other.crt", f->other.cert);
     f->log_file = tmpfile();
     assert_non_null(f->log_file);
     f->clock = ab_clock_real;
@@ -156,13 +146,13 @@ static void a_key_in_the_file_of_the_certificate_is_not_told(void **state)
     ab_error err = {0};
     char both[8192];
     snprintf(both, sizeof(both), "a comment\n%s%s", f->mine.key, f->mine.cert);
-    write_file(f, "mine.crt", both);
+    write_pem(f->folder, "mine.crt", both);
     assert_int_equal(load(f, "kafka.tls.cert", "mine.crt", "kafka.tls.key", "mine.crt", &err),
                      AB_ERR_OK);
     assert_string_equal(f->secrets.certificate, f->mine.cert);
     assert_opens_what_is_sealed_to(f, f->secrets.certificate);
     snprintf(both, sizeof(both), "%s%s", f->other.cert, f->other.key);
-    write_file(f, "mine.crt", both);
+    write_pem(f->folder, "mine.crt", both);
     assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
     assert_string_equal(f->secrets.certificate, f->other.cert);
 }
@@ -207,10 +197,10 @@ static void files_that_change_are_read_again_and_what_was_sealed_before_still_op
     assert_int_equal(load(f, "secrets.certificate", "mine.crt", "secrets.key", "mine.key", &err),
                      AB_ERR_OK);
     assert_false(ab_agent_secrets_renew(&f->secrets, f->log));
-    write_file(f, "mine.crt", f->other.cert);
+    write_pem(f->folder, "mine.crt", f->other.cert);
     assert_false(ab_agent_secrets_renew(&f->secrets, f->log)); /* its key is not there yet */
     assert_opens_what_is_sealed_to(f, f->mine.cert);
-    write_file(f, "mine.key", f->other.key);
+    write_pem(f->folder, "mine.key", f->other.key);
     assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
     assert_string_equal(f->secrets.certificate, f->other.cert);
     assert_opens_what_is_sealed_to(f, f->other.cert);
@@ -224,7 +214,7 @@ static void a_file_written_again_is_no_other_certificate(void **state)
     ab_error err = {0};
     assert_int_equal(load(f, "secrets.certificate", "mine.crt", "secrets.key", "mine.key", &err),
                      AB_ERR_OK);
-    write_file(f, "mine.crt", f->mine.cert);
+    write_pem(f->folder, "mine.crt", f->mine.cert);
     assert_false(ab_agent_secrets_renew(&f->secrets, f->log));
     assert_opens_what_is_sealed_to(f, f->mine.cert);
 }
@@ -235,7 +225,7 @@ static void a_connections_certificate_that_becomes_usable_is_used(void **state)
     ab_error err = {0};
     assert_int_equal(load(f, "kafka.tls.cert", "other.crt", "kafka.tls.key", "mine.key", &err),
                      AB_ERR_OK);
-    write_file(f, "other.crt", f->mine.cert);
+    write_pem(f->folder, "other.crt", f->mine.cert);
     assert_true(ab_agent_secrets_renew(&f->secrets, f->log));
     assert_opens_what_is_sealed_to(f, f->mine.cert);
 }

@@ -5,6 +5,8 @@
 #include "base/core/buf.h"
 #include "base/core/clock.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,10 +53,7 @@ static int remove_folder(void **state)
 
 static void write_config(const char *text)
 {
-    FILE *f = fopen(config_file(), "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ab_file_replace(config_file(), ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 /* The daemon as a child; what it writes to standard output and error comes together. */

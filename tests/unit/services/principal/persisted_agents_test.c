@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/persisted_agents.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -52,10 +54,7 @@ static bool has(const char *agent)
 
 static void write_file(const char *text)
 {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ab_file_replace(path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static void save(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/recipients.h"
 
+#include "base/core/file.h"
 #include "tests/unit/base/crypto/made_cert.h"
 
 #include <setjmp.h>
@@ -308,10 +309,7 @@ static void an_agent_that_goes_is_forgotten(void **state)
 /* Write a file that is there already. */
 static void rewrite(const char *path, const char *text)
 {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    assert_int_equal(ab_file_replace(path, ab_str_of(text), NULL), AB_ERR_OK);
 }
 
 static void count(void *arg, const char *agent)

@@ -5,7 +5,6 @@
  */
 #include "store/kubernetes/raw.h"
 
-#include "net/http/https_server.h"
 #include "tests/unit/store/kubernetes/access/access_world.h"
 
 #include <setjmp.h>
@@ -152,29 +151,13 @@ static void stop_server(fixture *f)
 
 static int set_up(void **state)
 {
-    static const ab_tls PLAIN = {.insecure = true};
     static const int OK_ALWAYS[] = {200, 200, 200, 200};
     fixture *f = calloc(1, sizeof(*f));
-    char text[512];
     f->w = begin();
     uv_timer_init(&f->w->loop, &f->tick);
     uv_timer_start(&f->tick, on_tick, 10, 10);
     f->statuses = OK_ALWAYS;
-    assert_int_equal(ab_https_server_start(&f->w->loop,
-                                           &(ab_https_options){.host = "127.0.0.1",
-                                                               .tls = &PLAIN,
-                                                               .on_request = on_request,
-                                                               .arg = f,
-                                                               .log = f->w->log},
-                                           &f->server, &f->w->err),
-                     AB_ERR_OK);
-    snprintf(text, sizeof(text),
-             HEAD "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%d'}}]\n"
-                  "users: [{name: u, user: {tokenFile: token}}]\n",
-             ab_https_server_port(f->server));
-    put(f->w, "kubeconfig", text);
-    put(f->w, "token", "first");
-    must_open(f->w);
+    f->server = must_serve(f->w, on_request, f);
     assert_int_equal(ab_kube_raw_new(&f->w->loop, f->w->access, &f->raw, &f->w->err), AB_ERR_OK);
     *state = f;
     return 0;

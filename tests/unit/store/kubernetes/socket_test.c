@@ -5,7 +5,6 @@
  */
 #include "store/kubernetes/socket.h"
 
-#include "net/http/https_server.h"
 #include "tests/unit/store/kubernetes/access/access_world.h"
 
 #include <setjmp.h>
@@ -137,27 +136,11 @@ static void on_tick(uv_timer_t *timer)
 
 static int set_up(void **state)
 {
-    static const ab_tls PLAIN = {.insecure = true};
     fixture *f = calloc(1, sizeof(*f));
-    char text[512];
     f->w = begin();
     uv_timer_init(&f->w->loop, &f->tick);
     uv_timer_start(&f->tick, on_tick, 10, 10);
-    assert_int_equal(ab_https_server_start(&f->w->loop,
-                                           &(ab_https_options){.host = "127.0.0.1",
-                                                               .tls = &PLAIN,
-                                                               .on_request = on_request,
-                                                               .arg = f,
-                                                               .log = f->w->log},
-                                           &f->server, &f->w->err),
-                     AB_ERR_OK);
-    snprintf(text, sizeof(text),
-             HEAD "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%d'}}]\n"
-                  "users: [{name: u, user: {tokenFile: token}}]\n",
-             ab_https_server_port(f->server));
-    put(f->w, "kubeconfig", text);
-    put(f->w, "token", "first");
-    must_open(f->w);
+    f->server = must_serve(f->w, on_request, f);
     f->sockets = ab_kube_sockets_new(&f->w->loop, f->w->access);
     assert_non_null(f->sockets);
     *state = f;

@@ -4,6 +4,8 @@
  */
 #include "services/principal/page/access.h"
 
+#include "base/core/file.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -119,10 +121,8 @@ static void a_token_must_be_for_all_agents(void **state)
     (void)state;
     const ab_page_access closed = {.open = false};
     ab_resource_identities *ids = NULL;
-    FILE *f = fopen(file, "w");
-    assert_non_null(f);
-    fputs("all-of-them-0123456789 *\nonly-one-01234567890 w1\n", f);
-    fclose(f);
+    const ab_str tokens = AB_STR("all-of-them-0123456789 *\nonly-one-01234567890 w1\n");
+    assert_int_equal(ab_file_replace(file, tokens, NULL), AB_ERR_OK);
     assert_int_equal(ab_resource_identities_new(file, &ab_clock_real, NULL, &ids, &err), AB_ERR_OK);
     assert_int_equal(judge(&closed, ids, "authorization", "Bearer all-of-them-0123456789"), 200);
     assert_int_equal(judge(&closed, ids, "authorization", "Bearer only-one-01234567890"), 401);

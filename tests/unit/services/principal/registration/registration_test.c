@@ -5,6 +5,7 @@
  */
 #include "services/principal/registration/registration.h"
 
+#include "base/core/file.h"
 #include "base/observe/log_quota.h"
 #include "services/principal/registration/secret.h"
 #include "store/op.h"
@@ -430,10 +431,7 @@ static void no_more_register_than_there_may_be(void **state)
 
 static void write_key(const char *key)
 {
-    FILE *f = fopen(t.key_file, "w");
-    assert_non_null(f);
-    assert_true(fputs(key, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    assert_int_equal(ab_file_replace(t.key_file, ab_str_of(key), NULL), AB_ERR_OK);
 }
 
 /* Their tokens are of the former one. */

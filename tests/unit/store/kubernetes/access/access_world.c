@@ -91,6 +91,27 @@ void must_open(world *w)
         fail_msg("%s", w->err.text);
 }
 
+ab_https_server *must_serve(world *w,
+                            void (*on_request)(void *arg, ab_https_request *request,
+                                               const ab_https_info *info),
+                            void *arg)
+{
+    static const ab_tls PLAIN = {.insecure = true};
+    const ab_https_options options = {
+        .host = "127.0.0.1", .tls = &PLAIN, .on_request = on_request, .arg = arg, .log = w->log};
+    ab_https_server *server = NULL;
+    char text[512];
+    assert_int_equal(ab_https_server_start(&w->loop, &options, &server, &w->err), AB_ERR_OK);
+    snprintf(text, sizeof(text),
+             HEAD "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:%d'}}]\n"
+                  "users: [{name: u, user: {tokenFile: token}}]\n",
+             ab_https_server_port(server));
+    put(w, "kubeconfig", text);
+    put(w, "token", "first");
+    must_open(w);
+    return server;
+}
+
 void close_access(world *w)
 {
     ab_kube_access_free(w->access);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "net/http/https_server.h"
 #include "store/kubernetes/access/access_priv.h"
 #include "tests/unit/base/crypto/made_cert.h"
 
@@ -50,6 +51,12 @@ void put_kubeconfig(world *w, const char *cluster, const char *user);
 ab_err open_access(world *w, const char *const *set, size_t count);
 ab_err open_kubeconfig(world *w);
 void must_open(world *w);
+/** Start an API server in the test's own loop, and open access to it with the token "first" from
+ * the file "token". @return the server, the caller's */
+ab_https_server *must_serve(world *w,
+                            void (*on_request)(void *arg, ab_https_request *request,
+                                               const ab_https_info *info),
+                            void *arg);
 void close_access(world *w);
 
 /** How often the log has these words. */

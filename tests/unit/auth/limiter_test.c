@@ -39,6 +39,31 @@ static void some_failures_are_allowed_at_once_and_then_one_per_interval(void **s
     ab_auth_limiter_fini(&l);
 }
 
+/* Whoever has waited for a day has no day's attempts. */
+static void what_was_not_used_is_not_saved_up(void **state)
+{
+    (void)state;
+    const int64_t day_ms = INT64_C(24) * 3600 * 1000;
+    ab_auth_limiter l = {0};
+    assert_int_equal(ab_auth_limiter_init(&l), AB_ERR_OK);
+    note(&l, "a", 0);
+    for (int i = 0; i < 3; i++) {
+        assert_false(is_shut(&l, "a", day_ms));
+        note(&l, "a", day_ms);
+    }
+    assert_true(is_shut(&l, "a", day_ms));
+    ab_auth_limiter_fini(&l);
+}
+
+static void a_name_is_no_part_of_an_address(void **state)
+{
+    (void)state;
+    uint8_t one[AB_AUTH_HASH_BYTES], other[AB_AUTH_HASH_BYTES];
+    ab_auth_limiter_key("192.0.2.1", AB_STR("2west"), one);
+    ab_auth_limiter_key("192.0.2.12", AB_STR("west"), other);
+    assert_memory_not_equal(one, other, sizeof(one));
+}
+
 static void keys_are_counted_apart(void **state)
 {
     (void)state;
@@ -87,6 +112,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(some_failures_are_allowed_at_once_and_then_one_per_interval),
+        cmocka_unit_test(what_was_not_used_is_not_saved_up),
+        cmocka_unit_test(a_name_is_no_part_of_an_address),
         cmocka_unit_test(keys_are_counted_apart),
         cmocka_unit_test(what_did_not_fail_is_taken_back),
         cmocka_unit_test(the_table_is_bounded_and_forgets_the_first),

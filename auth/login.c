@@ -101,10 +101,10 @@ static void free_job(job *j)
     free(j);
 }
 
+/* Of what is throttled nothing was noted. */
 static bool is_failure(ab_auth_reason r)
 {
-    return r != AB_AUTH_NONE && r != AB_AUTH_THROTTLED && r != AB_AUTH_BUSY &&
-           r != AB_AUTH_CLOSED && r != AB_AUTH_INTERNAL;
+    return r != AB_AUTH_NONE && r != AB_AUTH_BUSY && r != AB_AUTH_CLOSED && r != AB_AUTH_INTERNAL;
 }
 
 static void forgive(job *j)

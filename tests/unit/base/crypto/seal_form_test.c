@@ -9,6 +9,7 @@
 
 #include <openssl/cms.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,6 +112,48 @@ static void another_nonce_or_size_of_tag_is_refused(void **state)
     assert_fault_with("EC-P-256", "\x02\x01\x10\x80", 3, 0x04, CIPHER);
 }
 
+/* The element whose identifier is here gets a byte more. */
+static void lengthen(ab_buf *der, size_t at)
+{
+    size_t last = at + 1;
+    if ((der->ptr[last] & 0x80) != 0)
+        last += der->ptr[last] & 0x7f;
+    assert_int_not_equal((unsigned char)der->ptr[last], 0x7f);
+    assert_int_not_equal((unsigned char)der->ptr[last], 0xff);
+    der->ptr[last]++;
+}
+
+/* ContentInfo, its [0] and the AuthEnvelopedData, whose lengths have two bytes. */
+static void lengthen_message(ab_buf *der)
+{
+    static const size_t at[] = {0, 17, 21};
+    for (size_t i = 0; i < 3; i++) {
+        assert_memory_equal(der->ptr + at[i] + 1, "\x82", 1);
+        lengthen(der, at[i]);
+    }
+}
+
+/* 16 is its first byte, and not its value. */
+static void a_size_of_tag_of_two_bytes_is_refused(void **state)
+{
+    (void)state;
+    static const char data[] = "\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01"; /* pkcs7-data */
+    ab_buf der = sealed_for("RSA-2048");
+    size_t content = (size_t)(find(&der, data, 11) - der.ptr);
+    size_t size = (size_t)(find(&der, "\x02\x01\x10", 3) - der.ptr);
+    ab_buf_putc(&der, '\0');
+    memmove(der.ptr + size + 3, der.ptr + size + 2, der.len - size - 3);
+    der.ptr[size + 1] = 2;
+    der.ptr[size + 2] = 0x10;
+    der.ptr[size + 3] = 0;
+    lengthen_message(&der);
+    assert_memory_equal(der.ptr + content - 3, "\x30\x81", 2);
+    lengthen(&der, content - 3);  /* EncryptedContentInfo */
+    lengthen(&der, content + 11); /* its algorithm */
+    lengthen(&der, content + 24); /* the parameters */
+    assert_fault(&der, CIPHER);
+}
+
 static void another_padding_of_rsa_is_refused(void **state)
 {
     (void)state;
@@ -130,19 +173,29 @@ static void a_tag_in_pieces_is_refused(void **state)
     assert_fault(&der, "tag of the sealed payload is truncated");
 }
 
-static CMS_ContentInfo *addressed_to(const char *first, const char *second)
+static void address(CMS_ContentInfo *cms, const char *type, const char *name)
+{
+    bool rsa = type[0] == 'R';
+    made_cert made = make_cert(&(made_cert_spec){.type = type, .name = name});
+    BIO *pem = BIO_new_mem_buf(made.cert, -1);
+    X509 *cert = PEM_read_bio_X509(pem, NULL, NULL, NULL);
+    CMS_RecipientInfo *to = CMS_add1_recipient_cert(cms, cert, rsa ? CMS_KEY_PARAM : 0);
+    assert_non_null(to);
+    if (rsa)
+        assert_int_equal(EVP_PKEY_CTX_set_rsa_padding(CMS_RecipientInfo_get0_pkey_ctx(to),
+                                                      RSA_PKCS1_OAEP_PADDING),
+                         1);
+    X509_free(cert);
+    BIO_free(pem);
+    made_cert_free(&made);
+}
+
+static CMS_ContentInfo *addressed_to(const char *type, const char *first, const char *second)
 {
     CMS_ContentInfo *cms = CMS_AuthEnvelopedData_create_ex(EVP_aes_256_gcm(), NULL, NULL);
-    const char *const names[] = {first, second};
-    for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
-        made_cert made = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = names[i]});
-        BIO *pem = BIO_new_mem_buf(made.cert, -1);
-        X509 *cert = PEM_read_bio_X509(pem, NULL, NULL, NULL);
-        assert_non_null(CMS_add1_recipient_cert(cms, cert, 0));
-        X509_free(cert);
-        BIO_free(pem);
-        made_cert_free(&made);
-    }
+    address(cms, type, first);
+    if (second != NULL)
+        address(cms, type, second);
     BIO *content = BIO_new_mem_buf("{}", 2);
     assert_int_equal(CMS_final(cms, content, NULL, CMS_BINARY), 1);
     BIO_free(content);
@@ -165,24 +218,22 @@ static ab_buf der_of(CMS_ContentInfo *cms)
 static void a_second_recipient_is_refused(void **state)
 {
     (void)state;
-    ab_buf one = der_of(addressed_to("west", NULL));
-    assert_null(ab_seal_form_fault(ab_buf_str(&one)));
-    ab_buf_fini(&one);
-    ab_buf two = der_of(addressed_to("west", "east"));
-    assert_fault(&two, KEY);
+    static const char *const types[] = {"EC-P-256", "RSA-2048"};
+    for (size_t i = 0; i < 2; i++) {
+        ab_buf one = der_of(addressed_to(types[i], "west", NULL));
+        assert_null(ab_seal_form_fault(ab_buf_str(&one)));
+        ab_buf_fini(&one);
+        ab_buf two = der_of(addressed_to(types[i], "west", "east"));
+        assert_fault(&two, KEY);
+    }
 }
 
-/* Lengths of two bytes: ContentInfo, its [0] and the AuthEnvelopedData. */
 static void attributes_are_refused(void **state)
 {
     (void)state;
     ab_buf der = sealed_for("RSA-2048");
-    static const size_t lengths[] = {2, 19, 23};
-    for (size_t i = 0; i < 3; i++) {
-        assert_memory_equal(der.ptr + lengths[i] - 1, "\x82", 1);
-        assert_true((unsigned char)der.ptr[lengths[i] + 1] < 0xfe);
-        der.ptr[lengths[i] + 1] = (char)(der.ptr[lengths[i] + 1] + 2);
-    }
+    lengthen_message(&der);
+    lengthen_message(&der);
     ab_buf_put(&der, (ab_str){"\xa2\x00", 2});
     assert_fault(&der, "has attributes");
 }
@@ -194,6 +245,7 @@ int main(void)
         cmocka_unit_test(another_key_wrap_is_refused),
         cmocka_unit_test(another_cipher_is_refused),
         cmocka_unit_test(another_nonce_or_size_of_tag_is_refused),
+        cmocka_unit_test(a_size_of_tag_of_two_bytes_is_refused),
         cmocka_unit_test(another_padding_of_rsa_is_refused),
         cmocka_unit_test(a_tag_in_pieces_is_refused),
         cmocka_unit_test(a_second_recipient_is_refused),

@@ -138,6 +138,7 @@ static void each_event_of_a_watch_is_masked(void **state)
     assert_masked(
         "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Secret\",\"data\":{\"k\":\"eA==\"}}}\n"
         "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Secret\"}}\n"
+        "\n" /* says nothing, and is left out */
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}\n",
         true,
         "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Secret\",\"data\":{\"k\":\"++++++++\"}}}\n"
@@ -186,12 +187,14 @@ static void an_answer_too_large_to_hold_is_refused(void **state)
     ab_buf out;
     static char piece[1024 * 1024];
     ab_err e = AB_ERR_OK;
+    ab_error err = {0};
     memset(piece, 'x', sizeof(piece));
     ab_buf_init(&out, 4096);
     ab_resource_mask_init(&m, false);
     for (int i = 0; i < 5 && e == AB_ERR_OK; i++)
-        e = ab_resource_mask_feed(&m, (ab_str){piece, sizeof(piece)}, &out, NULL);
+        e = ab_resource_mask_feed(&m, (ab_str){piece, sizeof(piece)}, &out, &err);
     assert_int_equal(e, AB_ERR_TOOBIG);
+    assert_non_null(strstr(err.text, "cannot be masked"));
     assert_int_equal(out.len, 0);
     ab_resource_mask_fini(&m);
     ab_buf_fini(&out);

@@ -61,12 +61,12 @@ typedef struct {
     size_t table_count;
     ab_daemon_args args;
     ab_config_sources sources;
-    ab_config *
-        first_config; /* in force for what is not reloadable; its texts are borrowed by everybody */
+    ab_config *first_config; /* in force for what is not reloadable; everybody borrows its texts */
     uv_loop_t loop;
     uv_signal_t signals[3];
     uv_timer_t deadline;
     uv_prepare_t readiness; /* looks before each wait of the loop until the program is ready */
+    ab_notified waiting;    /* why it is not ready, as last told */
     uv_async_t failed;      /* ab_daemon_fatal may be called from anywhere, also from `start` */
     ab_loop_meter meter;
     ab_certificates *certificates;
@@ -115,12 +115,11 @@ static ab_err load_config(run *r, ab_config **out, ab_error *err)
     e = check_own_options(c, err);
     if (e == AB_ERR_OK && r->daemon.program->check != NULL)
         e = r->daemon.program->check(c, err);
-    if (e != AB_ERR_OK) {
+    if (e == AB_ERR_OK)
+        *out = c;
+    else
         ab_config_free(c);
-        return e;
-    }
-    *out = c;
-    return AB_ERR_OK;
+    return e;
 }
 
 static bool answer_healthy(void *arg, ab_buf *why)
@@ -185,8 +184,7 @@ static void begin_stop(run *r)
         r->daemon.program->stop(&r->daemon);
 }
 
-/* Non-reloadable options keep their first value, so those are what a difference is reported
- * against. */
+/* Non-reloadable options keep their first value: a difference is reported against that. */
 static void warn_of_restart(run *r, const ab_config *now)
 {
     ab_buf names;
@@ -202,29 +200,33 @@ static void warn_of_restart(run *r, const ab_config *now)
     ab_buf_fini(&names);
 }
 
+static void adopt(run *r, ab_config *now)
+{
+    ab_config *before = r->daemon.config;
+    warn_of_restart(r, now);
+    r->daemon.config = now;
+    if (r->daemon.program->reload != NULL)
+        r->daemon.program->reload(&r->daemon, before);
+    if (before != r->first_config)
+        ab_config_free(before);
+    AB_INFO(r->daemon.log, CONFIG, "configuration reloaded");
+}
+
 static void reload(run *r)
 {
-    ab_daemon *d = &r->daemon;
     ab_config *now = NULL;
     ab_error err = {0};
     ab_notify_reloading();
-    if (load_config(r, &now, &err) != AB_ERR_OK ||
-        ab_log_set_levels(d->log, ab_config_str(now, "log.level"), &err) != AB_ERR_OK) {
-        AB_ERROR(d->log, CONFIG, "configuration not reloaded, the old one stays in force",
+    if (load_config(r, &now, &err) == AB_ERR_OK &&
+        ab_log_set_levels(r->daemon.log, ab_config_str(now, "log.level"), &err) == AB_ERR_OK) {
+        adopt(r, now);
+    } else {
+        AB_ERROR(r->daemon.log, CONFIG, "configuration not reloaded, the old one stays in force",
                  AB_KV("error", (const char *)err.text));
         ab_config_free(now);
-        ab_notify("READY=1");
-        return;
     }
-    warn_of_restart(r, now);
-    ab_config *before = d->config;
-    d->config = now;
-    if (d->program->reload != NULL)
-        d->program->reload(d, before);
-    if (before != r->first_config)
-        ab_config_free(before);
-    AB_INFO(d->log, CONFIG, "configuration reloaded");
-    ab_notify("READY=1");
+    if (!uv_is_active((const uv_handle_t *)&r->readiness)) /* or it would end the start */
+        ab_notify("READY=1");
 }
 
 static void on_signal(uv_signal_t *signal, int number)
@@ -251,13 +253,14 @@ static void on_turn(uv_prepare_t *prepare)
     run *r = prepare->data;
     ab_buf why;
     ab_buf_init(&why, 4096);
-    bool ready = answer_ready(&r->daemon, &why);
+    if (answer_ready(&r->daemon, &why)) {
+        uv_prepare_stop(prepare);
+        AB_INFO(r->daemon.log, MAIN, "ready");
+        ab_notify("READY=1\nSTATUS=");
+    } else {
+        ab_notify_waiting(ab_buf_str(&why), r->waiting);
+    }
     ab_buf_fini(&why);
-    if (!ready)
-        return;
-    uv_prepare_stop(prepare);
-    AB_INFO(r->daemon.log, MAIN, "ready");
-    ab_notify("READY=1");
 }
 
 static void watch_signals(run *r)
@@ -335,7 +338,6 @@ static void release(run *r)
     uv_run(&r->loop, UV_RUN_DEFAULT);
     int rc = uv_loop_close(&r->loop);
     assert(rc == 0);
-    (void)rc;
 }
 
 static void run_loop(run *r)
@@ -469,8 +471,7 @@ int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv)
     run *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return EXIT_FAILED;
-    r->daemon.program = program;
-    r->daemon.clock = &ab_clock_real;
+    r->daemon = (ab_daemon){.program = program, .clock = &ab_clock_real};
     collect_tables(r, program);
     ab_error err = {0};
     int code = EXIT_USAGE;

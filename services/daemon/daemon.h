@@ -58,7 +58,7 @@ extern const ab_options ab_daemon_options;
  * --print-options, --version, --help. Exit codes: 0 ended in order, 1 failed, 2 usage or
  * configuration (message on stderr). SIGTERM and SIGINT call `stop`, a second one or stop.timeout
  * ends at once with code 1. SIGHUP reloads. Tells systemd READY=1 once `ready` first answers true,
- * RELOADING and STOPPING (sd_notify(3) protocol).
+ * until then its reason as STATUS, RELOADING and STOPPING (sd_notify(3) protocol).
  */
 int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv);
 /** The program has drained; the loop ends. */

@@ -38,3 +38,15 @@ void ab_notify_reloading(void)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     ab_notify(state);
 }
+
+void ab_notify_waiting(ab_str why, ab_notified told)
+{
+    ab_notified state;
+    const char *end = why.len > 0 ? memchr(why.ptr, '\n', why.len) : NULL;
+    int len = (int)(end == NULL ? why.len : (size_t)(end - why.ptr));
+    snprintf(state, sizeof(state), "STATUS=not ready: %.*s", len, len > 0 ? why.ptr : "");
+    if (strcmp(state, told) == 0)
+        return;
+    memcpy(told, state, strlen(state) + 1);
+    ab_notify(state);
+}

@@ -282,14 +282,17 @@ static void systemd_is_told_of_every_step(void **state)
     notices_come_in_order(name);
 }
 
-static void what_does_not_get_ready_does_not_say_so(void **state)
+static void what_does_not_get_ready_says_why_once_and_not_that_it_is(void **state)
 {
     (void)state;
     char name[128];
     snprintf(name, sizeof(name), "@argobus-daemon-test-%d", (int)getpid());
     int fd = notify_socket(name);
     child c = start(name, ARGS(QUIET, "--set", "tiny.ready=false"));
-    await(&c, "main: word");
+    await_notice(fd, "STATUS=not ready: tiny.ready is false");
+    kill(c.pid, SIGHUP); /* the loop turns, and neither repeats it nor ends the start by READY=1 */
+    await(&c, "configuration reloaded");
+    await_notice(fd, "RELOADING=1");
     kill(c.pid, SIGTERM);
     await_notice(fd, "STOPPING=1"); /* and no READY=1 before it */
     assert_int_equal(end_of(&c), 0);
@@ -376,7 +379,7 @@ int main(void)
         cmocka_unit_test(sighup_reloads),
         cmocka_unit_test(a_bad_file_at_reload_keeps_the_old_configuration),
         cmocka_unit_test(systemd_is_told_of_every_step),
-        cmocka_unit_test(what_does_not_get_ready_does_not_say_so),
+        cmocka_unit_test(what_does_not_get_ready_says_why_once_and_not_that_it_is),
         cmocka_unit_test(failing_to_start_ends_with_1),
         cmocka_unit_test(a_fatal_error_drains_and_ends_with_1),
         cmocka_unit_test(check_config_says_ok_or_what_is_wrong),

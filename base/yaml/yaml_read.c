@@ -34,6 +34,17 @@ static void locate(ab_str text, size_t offset, yaml_mark_t *mark)
     }
 }
 
+/* YAML takes no tabs there, and libyaml does not name them. */
+static bool is_indented_by_tab(ab_str text, size_t line)
+{
+    size_t at = 0;
+    for (; line > 0 && at < text.len; at++)
+        line -= text.ptr[at] == '\n';
+    while (at < text.len && text.ptr[at] == ' ')
+        at++;
+    return at < text.len && text.ptr[at] == '\t';
+}
+
 static ab_err parser_failed(const stream *s)
 {
     const yaml_parser_t *p = &s->parser;
@@ -43,9 +54,11 @@ static ab_err parser_failed(const stream *s)
     if (p->error == YAML_READER_ERROR)
         locate(s->text, p->problem_offset, &mark);
     const char *problem = p->problem == NULL ? "not YAML" : p->problem;
-    return ab_fail(s->err, AB_ERR_PARSE, "YAML line %zu, column %zu: %s%s%s", mark.line + 1,
+    bool tab = p->error == YAML_SCANNER_ERROR && is_indented_by_tab(s->text, mark.line);
+    return ab_fail(s->err, AB_ERR_PARSE, "YAML line %zu, column %zu: %s%s%s%s", mark.line + 1,
                    mark.column + 1, problem, p->context == NULL ? "" : " ",
-                   p->context == NULL ? "" : p->context);
+                   p->context == NULL ? "" : p->context,
+                   tab ? ": indent with spaces, not with a tab" : "");
 }
 
 /* Read events up to the end of the document into `t`. */
@@ -174,12 +187,21 @@ static ab_err try_json(const stream *s, bool *is_json)
     return e;
 }
 
+/* As editors of Windows write it. libyaml would count it as a column of the first line, which would
+ * then be indented more than the others. */
+static ab_str without_byte_order_mark(ab_str text)
+{
+    bool marked = text.len >= 3 && memcmp(text.ptr, "\xef\xbb\xbf", 3) == 0;
+    return marked ? (ab_str){text.ptr + 3, text.len - 3} : text;
+}
+
 ab_err ab_yaml_to_json(ab_str text, const ab_yaml_limits *limits, ab_yaml_document on_document,
                        void *arg, ab_error *err)
 {
     if (text.len > limits->bytes_max || text.len > UINT32_MAX)
         return ab_fail(err, AB_ERR_TOOBIG, "YAML of %zu bytes exceeds the limit of %zu", text.len,
                        limits->bytes_max);
+    text = without_byte_order_mark(text);
     stream s = {.text = text, .limits = limits, .on_document = on_document, .arg = arg, .err = err};
     bool is_json = false;
     ab_err e = try_json(&s, &is_json);

@@ -106,10 +106,22 @@ class BadConfiguration(Configuration):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-passout", "pass:right", "-days", "1",
                         "-subj", "/CN=w1", "-keyout", key, "-out", cert], check=True, capture_output=True)
         tls = [*TLS, "--set", "kafka.tls.cert=w1.crt", "--set", "kafka.tls.key=w1.key"]
-        self.refused("ssl.key.location", args=[*tls, "--set", "kafka.tls.key-password=wrong"])
+        self.refused("kafka.tls.key: ", "w1.key is not a PEM file with the private key of kafka.tls.cert", "kafka.tls.key-password",
+                     args=[*tls, "--set", "kafka.tls.key-password=wrong"])
         tls += ["--set", "kafka.tls.key-password=right"]
         self.assertEqual(self.check(*tls), (0, ""))
         self.says("live access cannot use kafka.tls", *tls, "--set", "kafka.tls.ca=w1.crt")
+
+    def test_what_is_in_the_wrong_file_is_told_by_option_and_file(self):
+        for name in ("w1", "w2"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+                            "-subj", f"/CN={name}", "-keyout", self.file.with_name(f"{name}.key"), "-out",
+                            self.file.with_name(f"{name}.crt")], check=True, capture_output=True)
+        for files, option, wrong in (({"key": "w2.key"}, "key", "w2.key"), ({"cert": "w1.key"}, "cert", "w1.key"),
+                                     ({"ca": "w1.key"}, "ca", "w1.key")):
+            files = {"ca": "w1.crt", "cert": "w1.crt", "key": "w1.key", **files}
+            tls = [word for name, file in files.items() for word in ("--set", f"kafka.tls.{name}={file}")]
+            self.refused(f"kafka.tls.{option}: ", f"{wrong} is not a PEM file", args=[*TLS, *tls])
 
     def test_an_agent_name_that_is_no_label_is_refused(self):
         self.refused("agent.name", "DNS label", args=["--set", "agent.name=W1.example"])

@@ -232,6 +232,28 @@ static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
     return e;
 }
 
+/* librdkafka names its own settings, and OpenSSL's words for a wrong file do not say what is
+ * wanted. */
+static ab_err refused(const ab_kafka_settings *s, const char *why, ab_error *err)
+{
+    static const struct {
+        const char *setting, *option, *wanted;
+    } files[] = {
+        {"ssl.ca.location", "kafka.tls.ca", "a PEM file with certificates of authorities"},
+        {"ssl.certificate.location", "kafka.tls.cert", "a PEM file with a certificate"},
+        {"ssl.key.location", "kafka.tls.key",
+         "a PEM file with the private key of kafka.tls.cert, or its passphrase is not that of "
+         "kafka.tls.key-password"},
+    };
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        const char *file = ab_config_str(s->config, files[i].option);
+        if (file != NULL && strncmp(why, files[i].setting, strlen(files[i].setting)) == 0)
+            return ab_fail(err, AB_ERR_CONFIG, "%s: %s is not %s (%s)", files[i].option, file,
+                           files[i].wanted, why);
+    }
+    return ab_fail(err, AB_ERR_CONFIG, "kafka: %s", why);
+}
+
 /* Making a handle loads the certificates and checks how settings fit together. Without brokers it
  * does nothing else. */
 static ab_err try_out(const ab_kafka_settings *s, ab_kafka_kind kind, ab_error *err)
@@ -246,7 +268,7 @@ static ab_err try_out(const ab_kafka_settings *s, ab_kafka_kind kind, ab_error *
     rd_kafka_t *rk = rd_kafka_new(type, conf, why, sizeof(why));
     if (rk == NULL) {
         rd_kafka_conf_destroy(conf);
-        return ab_fail(err, AB_ERR_CONFIG, "kafka: %s", why);
+        return refused(s, why, err);
     }
     rd_kafka_destroy(rk);
     return AB_ERR_OK;

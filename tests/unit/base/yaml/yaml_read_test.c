@@ -274,6 +274,22 @@ static void json_is_read_as_json_first(void **state)
     ab_buf_fini(&c.text);
 }
 
+static void a_byte_order_mark_is_no_part_of_the_text(void **state)
+{
+    (void)state;
+    assert_reads("\xef\xbb\xbfkey: 1\nother: 2\n", "{\"key\":1,\"other\":2}");
+    assert_reads("\xef\xbb\xbf{\"key\": 1}", "{\"key\":1}");
+    assert_reads("\xef\xbb\xbf", "");
+}
+
+static void a_tab_that_indents_is_named(void **state)
+{
+    (void)state;
+    assert_refused(AB_STR("a:\n\tb: 1\n"), AB_ERR_PARSE, "YAML line 2, column 1");
+    assert_refused(AB_STR("a:\n\tb: 1\n"), AB_ERR_PARSE, "indent with spaces, not with a tab");
+    assert_refused(AB_STR("a:\n  b: 1\n  \tc: 1\n"), AB_ERR_PARSE, "not with a tab");
+}
+
 static void text_that_is_not_yaml_is_refused_with_its_place(void **state)
 {
     (void)state;
@@ -417,6 +433,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collections_give_json_in_their_order),
+        cmocka_unit_test(a_byte_order_mark_is_no_part_of_the_text),
+        cmocka_unit_test(a_tab_that_indents_is_named),
         cmocka_unit_test(plain_words_are_typed_as_kubectl_types_them),
         cmocka_unit_test(integers_are_read_in_every_base),
         cmocka_unit_test(numbers_keep_their_text_where_json_allows_it),

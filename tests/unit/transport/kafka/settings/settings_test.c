@@ -408,10 +408,11 @@ static void a_certificate_that_is_none_is_refused_at_once(void **state)
     (void)state;
     char path[64];
     write_file(path, "this is no certificate");
-    char ca[128], cert[128];
+    char ca[128], cert[128], said[256];
     snprintf(ca, sizeof(ca), "kafka.tls.ca=%s", path);
     snprintf(cert, sizeof(cert), "kafka.tls.cert=%s", path);
-    assert_refused(WORDS(SECURE, ca), "ssl.ca.location");
+    snprintf(said, sizeof(said), "kafka.tls.ca: %s is not a PEM file with certificates", path);
+    assert_refused(WORDS(SECURE, ca), said);
     assert_refused(WORDS(SECURE, cert), "kafka.tls.key");
     unlink(path);
 }

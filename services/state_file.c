@@ -29,32 +29,37 @@ struct ab_state_file {
 
 /* --- opening --- */
 
-static ab_err sql_error(sqlite3 *db, int code, ab_error *err, const char *what)
+/* It names the file, for a person who has to look after it. */
+static ab_err sql_error(sqlite3 *db, int code, ab_error *err)
 {
+    const char *file = db == NULL ? NULL : sqlite3_db_filename(db, "main");
+    if (file == NULL) /* it was never open */
+        file = "state database";
     switch (code & 0xff) {
     case SQLITE_FULL:
-        return ab_fail(err, AB_ERR_NOSPACE, "%s: no space left in agent.data", what);
+        return ab_fail(err, AB_ERR_NOSPACE, "%s: no space left on its disk", file);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return ab_fail(
-            err, AB_ERR_PARSE,
-            "%s: the file is damaged: remove it, and the agent receives everything again", what);
+        return ab_fail(err, AB_ERR_PARSE,
+                       "%s: the file is damaged: stop the program, remove the file, and start: "
+                       "everything in it is received again",
+                       file);
     case SQLITE_NOMEM:
-        return ab_fail(err, AB_ERR_NOMEM, "%s: out of memory", what);
+        return ab_fail(err, AB_ERR_NOMEM, "%s: out of memory", file);
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return ab_fail(err, AB_ERR_DENIED, "%s: %s: see that agent.data exists and is writable",
-                       what, sqlite3_errmsg(db));
+        return ab_fail(err, AB_ERR_DENIED, "%s: %s: see that its folder exists and is writable",
+                       file, sqlite3_errmsg(db));
     default:
-        return ab_fail(err, AB_ERR_IO, "%s: %s", what, sqlite3_errmsg(db));
+        return ab_fail(err, AB_ERR_IO, "%s: %s", file, sqlite3_errmsg(db));
     }
 }
 
 static ab_err run(sqlite3 *db, const char *sql, ab_error *err)
 {
     int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err, "state database");
+    return code == SQLITE_OK ? AB_ERR_OK : sql_error(db, code, err);
 }
 
 /* SQLite would let everybody read what it makes. What is there already is not opened: closing it
@@ -77,8 +82,11 @@ static ab_err open_file(const char *path, sqlite3 **out, ab_error *err)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     make_private(path);
     int code = sqlite3_open_v2(path, out, flags, NULL);
-    if (code != SQLITE_OK)
-        return sql_error(*out, code, err, path);
+    if (code != SQLITE_OK) {
+        ab_err e = sql_error(*out, code, err);
+        ab_error_prefix(err, "%s", path);
+        return e;
+    }
     sqlite3_busy_timeout(*out, 5000);
     /* FULL: what was acknowledged to the principal must survive a power cut. A small page cache is
      * enough. */
@@ -95,7 +103,7 @@ static ab_err format_of(sqlite3 *db, int *out, ab_error *err)
     if (code == SQLITE_ROW)
         *out = sqlite3_column_int(s, 0);
     (void)sqlite3_finalize(s);
-    return code == SQLITE_ROW ? AB_ERR_OK : sql_error(db, code, err, "state database");
+    return code == SQLITE_ROW ? AB_ERR_OK : sql_error(db, code, err);
 }
 
 static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
@@ -107,7 +115,9 @@ static ab_err prepare_format(sqlite3 *db, bool *fresh, ab_error *err)
     if (format > FORMAT)
         return ab_fail(
             err, AB_ERR_UNSUPPORTED,
-            "the state database in agent.data was written by a newer argobus (format %d)", format);
+            "%s: written by a newer argobus (format %d): install that version again, or remove the "
+            "file, and everything in it is received again",
+            sqlite3_db_filename(db, "main"), format);
     *fresh = format == 0;
     if (format == FORMAT)
         return AB_ERR_OK;
@@ -150,7 +160,7 @@ static ab_err prepare_statements(ab_state_file *db, ab_error *err)
     for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
         int code = sqlite3_prepare_v2(db->sql, statements[i].text, -1, statements[i].out, NULL);
         if (code != SQLITE_OK)
-            return sql_error(db->sql, code, err, "state database");
+            return sql_error(db->sql, code, err);
     }
     return AB_ERR_OK;
 }
@@ -254,7 +264,7 @@ static int bind_row(sqlite3_stmt *s, ab_str key, const ab_received_state *k, int
 static ab_err change(ab_state_file *db, sqlite3_stmt *s, int bound, ab_error *err)
 {
     int code = bound == SQLITE_OK ? sqlite3_step(s) : bound;
-    ab_err e = code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "state database");
+    ab_err e = code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err);
     (void)sqlite3_reset(s);
     return e;
 }
@@ -323,7 +333,7 @@ ab_err ab_state_file_each(ab_state_file *db,
     (void)sqlite3_finalize(s);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "cannot take a row of the state database: %s", ab_err_text(e));
-    return code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err, "state database");
+    return code == SQLITE_DONE ? AB_ERR_OK : sql_error(db->sql, code, err);
 }
 
 static ab_str copy_text(char **at, ab_str text)
@@ -377,7 +387,7 @@ ab_err ab_state_file_get(ab_state_file *db, ab_str key, ab_received_state *out, 
     else if (code == SQLITE_DONE)
         e = ab_fail(err, AB_ERR_NOTFOUND, "no such row");
     else
-        e = sql_error(db->sql, code, err, "state database");
+        e = sql_error(db->sql, code, err);
     (void)sqlite3_reset(db->get); /* an open statement would pin an old snapshot */
     return e;
 }

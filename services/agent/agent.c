@@ -213,7 +213,7 @@ static ab_err open_state_db(service *s, ab_error *err)
     e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->base.state_db,
                          &s->fresh, err);
     if (e != AB_ERR_OK)
-        ab_error_prefix(err, "%s", path);
+        ab_error_prefix(err, "agent.data");
     (void)snprintf(s->replaying, sizeof(s->replaying), "%s/replaying", folder);
     s->fresh = s->fresh || access(s->replaying, F_OK) == 0; /* it was interrupted */
     return e;

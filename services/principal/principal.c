@@ -183,7 +183,7 @@ static ab_err open_state_db(service *s, ab_error *err)
     e = ab_state_db_open(s->base.daemon->loop, path, s->base.daemon->clock, &s->base.state_db,
                          &s->fresh, err);
     if (e != AB_ERR_OK) {
-        ab_error_prefix(err, "principal.data: %s", path);
+        ab_error_prefix(err, "principal.data");
         return e;
     }
     return ab_state_db_each(s->base.state_db, restore_row, s->machine, err);

@@ -481,6 +481,7 @@ static void a_file_of_a_newer_argobus_is_left_alone(void **state)
     assert_int_equal(ab_state_db_open(&f->loop, f->path, &stepped, &c, &fresh, &err),
                      AB_ERR_UNSUPPORTED);
     assert_non_null(strstr(err.text, "newer argobus"));
+    assert_non_null(strstr(err.text, f->path));
 }
 
 static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
@@ -495,7 +496,8 @@ static void a_damaged_file_is_an_error_that_says_what_to_do(void **state)
     fputs("this is no database, and it is long enough to be looked at as one", file);
     fclose(file);
     assert_int_equal(ab_state_db_open(&f->loop, f->path, &stepped, &c, &fresh, &err), AB_ERR_PARSE);
-    assert_non_null(strstr(err.text, "remove it"));
+    assert_non_null(strstr(err.text, "remove the file"));
+    assert_ptr_equal(strstr(err.text, f->path), err.text); /* whosever it is, its file is named */
 }
 
 static void a_missing_folder_is_an_error_that_names_it(void **state)

@@ -136,9 +136,9 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o);
 bool ab_agent_is_refused(const ab_agent_object *o);
 /** Was it the principal's, while the agent was managed? */
 bool ab_agent_has_managed_annotations(const ab_object *local);
-/** Another object here has the source with this uid; one less has it. NULL is allowed. */
-void ab_agent_add_source(ab_agent *a, const char *uid);
-void ab_agent_drop_source(ab_agent *a, const char *uid);
+/** Note which source the object has, if it has one, or that it has it no longer. */
+void ab_agent_add_source(ab_agent_object *o);
+void ab_agent_drop_source(ab_agent_object *o);
 /** Learn which object is here, and whether it carries the annotations of a managed one and is none.
  */
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local);

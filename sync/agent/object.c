@@ -136,19 +136,26 @@ bool ab_agent_has_managed_annotations(const ab_object *local)
 
 /* --- copies --- */
 
-void ab_agent_add_source(ab_agent *a, const char *uid)
+/* Where the agent's namespace was another one, what is here is what was there. */
+static bool counts(const ab_agent_object *o)
+{
+    return o->uid != NULL && o->allowed && ab_agent_has_source(o);
+}
+
+void ab_agent_add_source(ab_agent_object *o)
 {
     /* Without memory for it, its copies are not recognised. */
-    size_t *count = uid == NULL ? NULL : ab_map_make(a->sources, ab_str_of(uid), sizeof(*count));
+    size_t *count =
+        !counts(o) ? NULL : ab_map_make(o->agent->sources, ab_str_of(o->uid), sizeof(*count));
     if (count != NULL)
         ++*count;
 }
 
-void ab_agent_drop_source(ab_agent *a, const char *uid)
+void ab_agent_drop_source(ab_agent_object *o)
 {
-    size_t *count = uid == NULL ? NULL : ab_map_find(a->sources, ab_str_of(uid));
+    size_t *count = !counts(o) ? NULL : ab_map_find(o->agent->sources, ab_str_of(o->uid));
     if (count != NULL && --*count == 0)
-        ab_map_drop(a->sources, count);
+        ab_map_drop(o->agent->sources, count);
 }
 
 /* The source that it names is another object's: a user has copied that one with its annotations.

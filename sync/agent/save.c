@@ -186,8 +186,7 @@ static void take_effect(ab_agent_object *o)
     bool same = o->uid != NULL && o->next_uid != NULL && strcmp(o->uid, o->next_uid) == 0;
     if (!same || o->next_source != SOURCE_LIVE)
         ab_agent_forget_lost(o);
-    if (ab_agent_has_source(o))
-        ab_agent_drop_source(o->agent, o->uid);
+    ab_agent_drop_source(o);
     o->version = o->record.inbox.head->version;
     o->source = o->next_source;
     o->remapped = o->next_remapped;
@@ -195,8 +194,7 @@ static void take_effect(ab_agent_object *o)
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;
-    if (ab_agent_has_source(o))
-        ab_agent_add_source(o->agent, o->uid);
+    ab_agent_add_source(o);
     free(o->hub_key);
     o->hub_key = o->next_hub_key;
     o->next_hub_key = NULL;

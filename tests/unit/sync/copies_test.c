@@ -141,6 +141,21 @@ static void it_is_nobodys_also_when_it_was_made_while_the_agent_was_down(void **
     assert_followed();
 }
 
+/* Argo CD was moved to another namespace with all that it had. */
+static void what_was_moved_with_the_agents_namespace_is_no_copy(void **state)
+{
+    (void)state;
+    placed("");
+    world_crash_agent(&w);
+    w.policy.namespace = "moved";
+    put_app(w.local, "moved", "a", 1, OF_THE_AGENT, "");
+    world_start_agent(&w);
+    world_run(&w, 2);
+    set_spec(w.hub, HUB, 5);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(fake_store_find(w.local, "Application/moved/a")), 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +164,7 @@ int main(void)
         TEST(what_the_hub_lost_is_made_again_from_the_agents_object),
         TEST(what_is_copied_from_a_mirror_over_another_agents_deletes_nothing),
         TEST(a_copy_at_the_agent_is_nobodys),
+        TEST(what_was_moved_with_the_agents_namespace_is_no_copy),
         TEST(it_is_nobodys_also_when_it_was_made_while_the_agent_was_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,23 @@ static void one_that_was_created_anew_at_the_source_is_replaced(void **state)
     assert_at_rest();
 }
 
+/* Only of Applications a finalizer of this name says what becomes of what was deployed. */
+static void a_project_that_was_created_anew_keeps_its_finalizers_until_it_is_gone(void **state)
+{
+    (void)state;
+    begin();
+    desired(PROJECT, AB_TYPE_CREATE, UID("u-1") ",\"finalizers\":[\"" AB_FINALIZER_RESOURCES "\"]",
+            SPEC(1));
+    assert_int_equal(ab_span_count(ab_object_meta(at(PROJECT_HERE), "finalizers")), 1);
+    desired(PROJECT, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    assert_true(ab_object_deleting(at(PROJECT_HERE)));
+    assert_int_equal(ab_span_count(ab_object_meta(at(PROJECT_HERE), "finalizers")), 1);
+    drop_finalizers(w.local, PROJECT_HERE);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(at(PROJECT_HERE)), 2);
+    assert_at_rest();
+}
+
 static void a_deletion_time_stamp_of_a_project_means_nothing(void **state)
 {
     (void)state;
@@ -588,6 +605,7 @@ int main(void)
         TEST(those_made_while_the_agent_was_down_are_reverted),
         TEST(a_label_that_makes_it_a_repository_is_restored),
         TEST(one_that_was_created_anew_at_the_source_is_replaced),
+        TEST(a_project_that_was_created_anew_keeps_its_finalizers_until_it_is_gone),
         TEST(a_deletion_time_stamp_of_a_project_means_nothing),
         TEST(unmanaged_projects_and_gpg_keys_are_adopted),
         TEST(an_unmanaged_secret_is_reported_and_not_touched),

@@ -363,6 +363,13 @@ static void an_agent_that_claims_more_than_can_be_held_is_given_up(void **state)
     free(keys);
     free(texts);
     assert_unharmed();
+    /* It counts for one resync only. */
+    ab_inventory_free(liar.inv);
+    liar.pages = 1;
+    answer_with(NULL, 0);
+    say_page(liar.inv, liar.id);
+    listen(w.down, AB_RESYNC_END);
+    assert_unharmed();
 }
 
 /* All of the store is read before the agent has taken its pages: what was compared without it was

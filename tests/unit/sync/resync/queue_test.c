@@ -405,6 +405,22 @@ static void a_long_turn_gives_way_to_those_that_wait(void **state)
     assert_int_equal(t.agents[0].agreed, 1);
 }
 
+static void where_there_is_room_a_long_turn_goes_on(void **state)
+{
+    (void)state;
+    t.agents[1].ready = false;
+    due(0);
+    due(1);
+    take_a_turn(0);
+    t.agents[1].ready = true;
+    ab_resync_queue_sort(&t.agents[1].turn);
+    pass(1);
+    assert_true(is_running(1));
+    for (size_t page = 1; page < 4; page++)
+        say_page(0, page);
+    assert_int_equal(t.agents[0].agreed, 1);
+}
+
 static void a_turn_that_was_too_short_is_longer_the_next_time(void **state)
 {
     (void)state;
@@ -488,6 +504,17 @@ static void one_for_which_the_longest_turn_is_too_short_runs_on(void **state)
     assert_null(t.queue.longest);
 }
 
+static void where_one_may_run_at_a_time_none_runs_on(void **state)
+{
+    (void)state;
+    t.pages = 64;
+    come_to_the_longest(0);
+    t.queue.max = 1;
+    due(0);
+    take_long(0, MOST_MS + STEP_MS);
+    assert_false(is_running(0));
+}
+
 static void one_that_runs_on_comes_to_an_end_too(void **state)
 {
     (void)state;
@@ -538,7 +565,9 @@ int main(void)
         TEST(what_does_not_count_does_not_keep_a_turn),
         TEST(as_long_as_nobody_waits_a_turn_may_take_its_time),
         TEST(a_long_turn_gives_way_to_those_that_wait),
+        TEST(where_there_is_room_a_long_turn_goes_on),
         TEST(a_turn_that_was_too_short_is_longer_the_next_time),
+        TEST(where_one_may_run_at_a_time_none_runs_on),
         TEST(one_for_which_the_longest_turn_is_too_short_runs_on),
         TEST(one_that_runs_on_comes_to_an_end_too),
         TEST(no_more_than_one_runs_on),

@@ -127,6 +127,22 @@ static void resync(const char *agent)
 
 /* --- the tests --- */
 
+/* The agent reads its log, and ends the Application with what it deployed. */
+static void assert_ends_with_resources(fake_log *log)
+{
+    bool ended = false;
+    while (fake_log_has_next(log)) {
+        fake_delivery *d = fake_log_next(log);
+        const ab_event *event = fake_delivery_event(d);
+        if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), APP)) {
+            ended = ab_event_data(event).ptr == NULL;
+            assert_null(ab_event_attr(event, AB_CE_ORPHAN).ptr);
+        }
+        fake_log_ack(log, d);
+    }
+    assert_true(ended);
+}
+
 /* The end was in a log that was lost. That it is elsewhere is proof enough. */
 static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void **state)
 {
@@ -136,6 +152,7 @@ static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void
     assert_null(hub_sent(&t.hub, "a1", APP));
     hub_lose_log(&t.hub, "a1");
     assert_int_equal(hold("a1", APP), 3); /* steps, and the end */
+    assert_ends_with_resources(t.hub.agents[0].down);
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a1") == 0);
 }
 

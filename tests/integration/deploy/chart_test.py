@@ -32,6 +32,7 @@ LIVE = {
     "all": {"live": {"enabled": True, "redis": {"enabled": True, "passwordSecret": {"name": "argocd-redis"}}}},
 }
 MAPPING = {"namespace": {}, "destination": {"mapping": "destination", "namespaces": ["team-*"]}}
+FIXED = ("runAsUser", "runAsGroup", "fsGroup")
 EXTRAS = {"podDisruptionBudget": {"enabled": True}, "metrics": {"serviceMonitor": {"enabled": True}, "prometheusRule": {"enabled": True}},
           "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]}
 
@@ -186,7 +187,46 @@ class Details(unittest.TestCase):
     def test_nothing_but_metrics_of_an_agent_can_be_reached(self):
         policy = one(render(merged(AGENT, {"live": {"enabled": True}})), "NetworkPolicy")["spec"]
         self.assertEqual([rule["ports"] for rule in policy["ingress"]], [[{"port": "metrics"}]])
-        self.assertEqual({p["port"] for p in policy["egress"][0]["ports"]}, {53, 443, 6443, 9093, 9094})
+        self.assertEqual({p["port"] for p in policy["egress"][0]["ports"]}, {53, 5353, 443, 6443, 9093, 9094})
+
+    def test_dns_pods_are_reached_where_they_listen(self):
+        """A policy is about the pod's port, not the Service's: on OpenShift 5353."""
+        def dns(values):
+            egress = one(render(values), "NetworkPolicy")["spec"]["egress"][0]["ports"]
+            return {(p["port"], p["protocol"]) for p in egress if p["port"] in (53, 1053, 5353)}
+        self.assertEqual(dns(AGENT), {(port, protocol) for port in (53, 5353) for protocol in ("UDP", "TCP")})
+        self.assertEqual(dns(merged(AGENT, {"networkPolicy": {"dnsPorts": [1053]}})), {(1053, "UDP"), (1053, "TCP")})
+
+    def test_openshift_chooses_user_and_groups(self):
+        def context(values, *args):
+            return one(render(values, *args), "StatefulSet")["spec"]["template"]["spec"]["securityContext"]
+        usual = context(AGENT)
+        self.assertEqual([usual[key] for key in FIXED], [65532] * 3)
+        rest = {key: value for key, value in usual.items() if key not in FIXED}
+        self.assertEqual(rest["seccompProfile"], {"type": "RuntimeDefault"})
+        self.assertTrue(rest["runAsNonRoot"])
+        self.assertEqual(context(AGENT, "--api-versions", "security.openshift.io/v1"), rest)
+        self.assertEqual(context(merged(AGENT, {"podSecurityContext": dict.fromkeys(FIXED)})), rest)
+        self.assertEqual(context(merged(AGENT, {"podSecurityContext": {"runAsUser": 1000}}))["runAsUser"], 1000)
+
+    def test_labels_and_annotations_of_all_are_on_every_object(self):
+        more = {"commonLabels": {"team": "gitops", "cost-center": "12"}, "commonAnnotations": {"owner": "12", "note": "a: <b>"},
+                "podLabels": {"pod": "x"}, "serviceAccount": {"annotations": {"own": "x"}}, "service": {"annotations": {"own": "x"}}}
+        for name, values in combinations():
+            if "live=all" not in name or "cert-manager" not in name:
+                continue
+            with self.subTest(name):
+                own = {"live": {"redis": {"enabled": True}}, "service": {"type": "NodePort"}} if "principal" in name else {}
+                for o in render(merged(merged(values, more), own)):
+                    metadata = o["metadata"]
+                    self.assertLessEqual(more["commonLabels"].items(), metadata["labels"].items(), o["kind"])
+                    self.assertLessEqual(more["commonAnnotations"].items(), metadata["annotations"].items(), o["kind"])
+                    if o["kind"] == "ServiceAccount":
+                        self.assertEqual(metadata["annotations"]["own"], "x")
+                    if o["kind"] in ("StatefulSet", "Deployment"):
+                        pod = o["spec"]["template"]["metadata"]["labels"]
+                        self.assertLessEqual({**more["commonLabels"], **more["podLabels"]}.items(), pod.items())
+                        self.assertNotIn("team", o["spec"]["selector"]["matchLabels"])  # it cannot change
 
     def test_the_fleet_page_leaves_the_pod_only_with_tokens(self):
         def ports(fleet):

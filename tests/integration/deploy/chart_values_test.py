@@ -36,6 +36,12 @@ REFUSED = [
     (merged(AGENT, {"metrics": {"port": 80}}), ["at '/metrics/port'", "1,024"]),
     (merged(AGENT, {"role": "both"}), ["at '/role'", "'principal', 'agent'"]),
     # Contradictions: the templates
+    (merged(AGENT, {"commonLabels": {"app.kubernetes.io/name": "x"}}),
+     ['commonLabels sets "app.kubernetes.io/name", which the chart sets itself', "remove it"]),
+    (merged(AGENT, {"podLabels": {"app.kubernetes.io/instance": "x"}}),
+     ['podLabels sets "app.kubernetes.io/instance", which the chart sets itself', "remove it"]),
+    (merged(AGENT, {"commonLabels": {"team": "a"}, "podLabels": {"team": "b"}}),
+     ['podLabels and commonLabels both set "team"', "remove one"]),
     ({}, ["role is not set: set role to principal", "or agent"]),
     (merged(AGENT, {"agent": {"name": ""}}), ["agent.name is not set: set it to"]),
     (merged(AGENT, {"agents": [{"name": "w2"}]}), ["agents is set, but role is agent", "remove it here"]),

@@ -17,6 +17,14 @@ value alone can get wrong (type, form, unknown key) is refused by values.schema.
 {{- if and $v.namespaces (eq $v.mapping "namespace") -}}
 {{- fail "namespaces is set, but mapping is namespace, which does not use it: set mapping to destination (at both ends), or remove namespaces" -}}
 {{- end -}}
+{{- range $name := list "commonLabels" "podLabels" -}}
+{{- range $key, $_ := index $v $name -}}
+{{- if regexMatch "^(app[.]kubernetes[.]io/(name|instance|component|part-of|version|managed-by)|helm[.]sh/chart)$" $key -}}
+{{- fail (printf "%s sets %q, which the chart sets itself: remove it" $name $key) -}}
+{{- end -}}
+{{- if and (eq $name "podLabels") (hasKey $v.commonLabels $key) }}{{ fail (printf "podLabels and commonLabels both set %q: remove one of the two" $key) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- if and $v.persistence.existingClaim (not $v.persistence.enabled) -}}
 {{- fail "persistence.existingClaim is set, but persistence.enabled is false: set it to true, or remove the claim" -}}
 {{- end -}}

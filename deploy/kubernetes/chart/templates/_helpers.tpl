@@ -25,6 +25,9 @@ app.kubernetes.io/part-of: argobus
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "argobus.image" -}}
@@ -64,4 +67,13 @@ subjects:
   - kind: ServiceAccount
     name: {{ include "argobus.account" . | quote }}
     namespace: {{ .Release.Namespace | quote }}
+{{- end -}}
+
+{{/* The pod's. OpenShift gives each namespace a range of users and groups, and refuses pods that ask for others. */}}
+{{- define "argobus.podSecurityContext" -}}
+{{- $context := .Values.podSecurityContext -}}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" -}}
+{{- $context = omit $context "runAsUser" "runAsGroup" "fsGroup" -}}
+{{- end -}}
+{{- toYaml $context -}}
 {{- end -}}

@@ -36,6 +36,7 @@ class Docs(TwoClusters):
                 shutil.copy(tls / f"{user}.{kind}", self.folder)
         shutil.copy(tls / "ca.crt", self.folder)
         self.env["BROKERS"] = f"127.0.0.1:{broker_ports()['tls']}"
+        self.env["IMAGE"] = "registry.example.com/argobus"
 
     def test_every_command_works_and_the_first_application_arrives(self):
         before, separator, _ = PAGE.read_text().partition("## Values")

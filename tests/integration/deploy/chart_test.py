@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -17,6 +18,7 @@ import unittest
 
 import yaml
 from chart import AGENT, KAFKA, PRINCIPAL, ROOT, config, merged, one, render
+from documented import commands
 from strimzi_test import apply_crds, kubectl
 
 CERTIFICATES = {
@@ -151,6 +153,41 @@ class Combinations(unittest.TestCase):
                 for container in pod["containers"]:
                     self.assertEqual(container["securityContext"], {
                         "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}})
+
+
+class Migration(unittest.TestCase):
+    """docs/migrate-from-argocd-agent.md, where the chart takes argocd-agent's place."""
+
+    def values(self, role):
+        page = (ROOT / "docs/migrate-from-argocd-agent.md").read_text()
+        return yaml.safe_load(re.search(rf"^```yaml\n(# {role}-values\.yaml\n.*?)^```\n", page, re.MULTILINE | re.DOTALL)[1])
+
+    def test_its_secrets_are_mounted_and_its_version_is_shown(self):
+        for role, own, key in (("principal", "argocd-agent-principal-tls", "tls.crt"), ("agent", "argocd-agent-client-tls", "ca.crt")):
+            manifests = render(self.values(role))
+            options = yaml.safe_load(config(manifests))
+            self.assertEqual(options["grpc"]["peer-version"], "v0.10.0")
+            volume = next(v for v in one(manifests, "StatefulSet")["spec"]["template"]["spec"]["volumes"] if v["name"] == "tls")
+            self.assertEqual([s["secret"]["name"] for s in volume["projected"]["sources"]], [own, "argocd-agent-ca"])
+            self.assertEqual(volume["projected"]["sources"][1]["secret"]["items"], [{"key": key, "path": "ca.crt"}])
+
+    def test_its_service_leads_to_argobus_and_back(self):
+        selector = {"app.kubernetes.io/name": "argocd-agent-principal"}  # as install/kubernetes/principal of argocd-agent makes it
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "argocd-agent-principal", "namespace": "argocd"},
+                   "spec": {"ports": [{"name": "https", "port": 443, "targetPort": 8443}], "selector": selector}}
+        self.addCleanup(kubectl, "delete", "-n", "argocd", "service", "argocd-agent-principal", "--ignore-not-found")
+        done = kubectl("apply", "-f", "-", text=json.dumps(service))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        there, back = commands("docs/migrate-from-argocd-agent.md", by="tests/integration/deploy/chart_test.py")
+        pods = one(render(self.values("principal")), "StatefulSet")["spec"]
+        self.assertEqual(self.selector_after(there), pods["selector"]["matchLabels"])
+        self.assertIn(8443, [port["containerPort"] for port in pods["template"]["spec"]["containers"][0]["ports"]])
+        self.assertEqual(self.selector_after(back), selector)
+
+    def selector_after(self, block):
+        text = block.text.replace("kubectl --context hub", f"{os.environ['KUBE_DEV']} kubectl test")
+        subprocess.run(["bash", "-euc", text], check=True, capture_output=True, timeout=120)
+        return json.loads(kubectl("get", "-n", "argocd", "service", "argocd-agent-principal", "-o", "json").stdout)["spec"]["selector"]
 
 
 def scalars(value):

@@ -382,7 +382,9 @@ static bool kafka_ready(ab_transport *self, ab_buf *why)
         return false;
     }
     if (k->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        ab_buf_printf(why, "kafka: cannot reach any broker: %s", rd_kafka_err2str(k->host.broker));
+        ab_buf_printf(why, "kafka: cannot reach any broker: %s",
+                      k->host.broker_why[0] != '\0' ? k->host.broker_why
+                                                    : rd_kafka_err2str(k->host.broker));
         return false;
     }
     size_t waiting = 0;

@@ -272,6 +272,21 @@ static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
         ab_kafka_link_failed(l, &err);
 }
 
+/* What the broker says of a missing right has neither the user nor what to do. */
+static void add_remedy(const ab_kafka *k, const char *agent, ab_error *err)
+{
+    ab_error why = *err;
+    bool principal = k->settings.role == AB_ROLE_PRINCIPAL;
+    if (why.foreign != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
+        why.foreign != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+        return;
+    (void)ab_fail(err, why.code,
+                  "%s: run deploy/kafka/provision %s%s (the Kafka user has no right to it, nor "
+                  "learns whether it exists); argobusctl check kafka shows every right",
+                  why.text, principal ? "principal" : "agent ", principal ? "" : agent);
+    err->foreign = why.foreign;
+}
+
 static void finish(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
@@ -281,10 +296,12 @@ static void finish(ab_kafka *k, entry *e)
         return;
     if (e->made)
         l->made_ms = ab_kafka_now(k);
-    if (e->error.code == AB_ERR_OK)
+    if (e->error.code == AB_ERR_OK) {
         serve(l, &e->found);
-    else
+    } else {
+        add_remedy(k, l->name, &e->error);
         ab_kafka_link_failed(l, &e->error);
+    }
 }
 
 static void remember_silent(ab_kafka *k, const topic_check *s)

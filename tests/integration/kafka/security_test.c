@@ -330,6 +330,18 @@ static void a_stolen_certificate_opens_only_its_own_agents_topics(void **state)
     rd_kafka_destroy(client);
 }
 
+static void who_has_no_right_learns_what_grants_it(void **state)
+{
+    ab_ends *ends = *state;
+    ab_kafka_make_topics(ends, "w1");
+    use_listener(ends, "tls");
+    use_certificate(ends, "w1"); /* who has rights to no topic of this prefix */
+    ab_end *agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_says(agent, "run deploy/kafka/provision agent w1"));
+    ab_end *principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_says(principal, "run deploy/kafka/provision principal"));
+}
+
 static void without_a_certificate_the_reason_is_told(void **state)
 {
     ab_ends *ends = *state;
@@ -450,6 +462,7 @@ int main(int argc, char **argv)
         CASE(an_agent_is_not_served_under_anothers_certificate),
         CASE(topics_that_may_not_be_deleted_are_told_and_tried_again),
         CASE(a_stolen_certificate_opens_only_its_own_agents_topics),
+        CASE(who_has_no_right_learns_what_grants_it),
         CASE(without_a_certificate_the_reason_is_told),
         CASE(a_broker_of_another_authority_is_not_trusted),
         CASE(a_certificate_that_is_none_is_named),

@@ -272,7 +272,8 @@ static void no_broker_is_no_error_but_not_ready(void **state)
     ab_ends *ends = *state;
     ab_ends_set(ends, "kafka.brokers=127.0.0.1:1");
     ab_end *agent = ab_end_agent(ends, "w1");
-    AB_UNTIL(ends, ab_end_says(agent, "cannot reach any broker"));
+    AB_UNTIL(ends, ab_end_says(agent, "cannot reach any broker: 127.0.0.1:1/bootstrap"));
+    assert_true(ab_end_says(agent, "Connection refused"));
     const ab_draft draft = {.key = "app/a", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(agent, NULL, &draft, NULL), AB_ERR_UNAVAILABLE);
     assert_int_equal(agent->fatal, 0);

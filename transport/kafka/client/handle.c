@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -70,8 +71,19 @@ void ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job)
     host->jobs++;
 }
 
+/* "All brokers are down" follows what each of them failed of, and does not say it. */
+static void keep_reason(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text)
+{
+    bool of_a_connection = code == RD_KAFKA_RESP_ERR__TRANSPORT ||
+                           code == RD_KAFKA_RESP_ERR__RESOLVE || code == RD_KAFKA_RESP_ERR__SSL ||
+                           code == RD_KAFKA_RESP_ERR__AUTHENTICATION;
+    if (of_a_connection && text != NULL)
+        snprintf(host->broker_why, sizeof(host->broker_why), "%s", text);
+}
+
 void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text)
 {
+    keep_reason(host, code, text);
     if (ab_kafka_is_down(code)) {
         host->broker = code;
         host->downs++;

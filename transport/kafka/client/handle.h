@@ -31,7 +31,8 @@ typedef struct {
     /* NO_ERROR, or why no broker can be reached, which librdkafka says but once. Only what was
      * asked after that shows that one can again: records may have been fetched before. */
     rd_kafka_resp_err_t broker;
-    unsigned downs; /* how often it was said */
+    char broker_why[256]; /* what the last connection that could not be made failed of, or "" */
+    unsigned downs;       /* how often it was said */
 } ab_kafka_host;
 
 /** An empty host. All three are borrowed, and outlive its handles. */

@@ -15,7 +15,7 @@ PREFIX = "deploytest"
 
 
 def provision(*arguments, **environment):
-    env = broker.environment(PREFIX=PREFIX, **environment)
+    env = broker.environment(**{"PREFIX": PREFIX, **environment})
     return broker.run(os.path.join(broker.ROOT, "deploy/kafka/provision"), *arguments, env=env)
 
 
@@ -121,6 +121,17 @@ class Provision(unittest.TestCase):
     def test_says_what_is_missing(self):
         self.assertIn("set BOOTSTRAP", provision("agent", "w1", BOOTSTRAP="").stderr)
         self.assertIn("set KAFKA_BIN", provision("agent", "w1", KAFKA_BIN="/nowhere").stderr)
+
+    def test_remove_takes_only_what_is_there_and_the_agents(self):
+        """kafka-topics.sh takes an expression, to which a dot is any letter. And w7 has no quota, which is no error."""
+        other = f"{PREFIX}-x.down.w7.state"
+        env = broker.environment()
+        done = broker.run("kafka-topics.sh", "--create", "--topic", other, env=env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.addCleanup(broker.run, "kafka-topics.sh", "--delete", "--topic", other, env=env)
+        done = provision("remove", "w7", PREFIX=f"{PREFIX}.x")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(list(broker.topics(f"{PREFIX}-x")), [other])
 
     def test_z_remove_takes_everything_of_the_agent_away(self):
         done = provision("remove", "w1")

@@ -43,6 +43,15 @@ static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str te
     start_over(g);
 }
 
+void ab_grpc_client_leave_draining(ab_grpc *g)
+{
+    if (!g->client.draining)
+        return;
+    AB_INFO(g->base.env.log, TRANSPORT,
+            "connecting again: the connection takes no more calls, by the principal or a proxy");
+    start_over(g);
+}
+
 /* ----- the stream ----- */
 
 static ab_err stream_send(void *stream, ab_str head, ab_event *event)
@@ -292,6 +301,7 @@ static void log_in(ab_grpc *g)
 static void on_link(void *arg, ab_rpc_link link, const ab_error *err)
 {
     ab_grpc *g = arg;
+    g->client.draining = link == AB_RPC_DRAINING;
     if (link == AB_RPC_UP && g->phase == AB_GRPC_LIVE && !g->closed)
         log_in(g);
     if (link == AB_RPC_CONNECTING)

@@ -45,6 +45,7 @@ static void fail(ab_grpc *g, const char *why)
 {
     AB_WARN(g->base.env.log, TRANSPORT, "cannot open a call for live events", AB_KV("why", why));
     ab_grpc_link_live_over(link_of(g));
+    ab_grpc_client_leave_draining(g);
 }
 
 /* Before it nothing is sent: a call that is refused would swallow it. */

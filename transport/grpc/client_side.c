@@ -144,6 +144,7 @@ static void refuse_waiting(ab_grpc *g, const char *why)
     AB_WARN(g->base.env.log, TRANSPORT, "cannot open a side call", AB_KV("why", why));
     while ((s = first_waiting(g)) != NULL)
         end_side(s, why);
+    ab_grpc_client_leave_draining(g);
 }
 
 static void begin_waiting(ab_grpc *g)
@@ -197,11 +198,13 @@ ab_err ab_grpc_client_open_side(ab_transport *self, ab_side_kind kind,
     s->kind = kind;
     LIST_INSERT_HEAD(&g->client.sides, s, at);
     ab_err e = ab_grpc_client_has_token(g) ? begin(s) : log_in(g);
-    if (e == AB_ERR_OK)
+    if (e == AB_ERR_OK) {
         *out = &s->base;
-    else
-        free_side(s);
-    return e == AB_ERR_OK || e == AB_ERR_NOMEM ? e : AB_ERR_UNAVAILABLE;
+        return e;
+    }
+    free_side(s);
+    ab_grpc_client_leave_draining(g);
+    return e == AB_ERR_NOMEM ? e : AB_ERR_UNAVAILABLE;
 }
 
 void ab_grpc_client_end_sides(ab_grpc *g)

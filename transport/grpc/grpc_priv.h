@@ -36,6 +36,7 @@ typedef struct {
     bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
     bool gave_up;       /* the connection, until the next attempt: `why` says what for */
+    bool draining;      /* the connection takes no more calls; the stream may last for ever */
     bool good;          /* and the back-off knows */
     bool argobus;       /* the principal is one */
     ab_compat *compat;  /* of the stream, when it is not */
@@ -123,6 +124,9 @@ void ab_grpc_client_tick(ab_grpc *g);
 void ab_grpc_client_stop(ab_grpc *g);
 bool ab_grpc_client_is_ended(const ab_grpc *g);
 void ab_grpc_client_fini(ab_grpc *g);
+/** A call could not begin. Connect again if the connection takes no more of them: the peer said
+ * GOAWAY, as proxies do after an hour or a thousand calls, and keeps it for the stream's sake. */
+void ab_grpc_client_leave_draining(ab_grpc *g);
 
 /* The agent's call for live events. */
 

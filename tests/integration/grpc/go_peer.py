@@ -326,14 +326,17 @@ def token():
 
 
 class Principal(Peer):
-    def __init__(self, certs, port, version="v0", namespace="argocd"):
+    """`age_ms`: of a connection, after which it takes no further call."""
+
+    def __init__(self, certs, port, version="v0", namespace="argocd", age_ms=2**31 - 1):
         super().__init__("")
         self.version = version
         self.namespace = namespace
         self.ended = threading.Event()
         pool = ThreadPoolExecutor(20)
         # A call's window does not grow with the speed of the network: what is not read waits at the sender.
-        self.server = grpc.server(pool, options=[*OPTIONS, ("grpc.http2.bdp_probe", 0)])
+        self.server = grpc.server(pool, options=[*OPTIONS, ("grpc.http2.bdp_probe", 0),
+                                                 ("grpc.max_connection_age_ms", age_ms)])
         handlers = {
             "authapi.Authentication": {"Authenticate": self.authenticate},
             "versionapi.Version": {"Version": lambda _r, _c: field(1, "argocd-agent-" + self.version)},

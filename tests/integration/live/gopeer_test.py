@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import subprocess
+import time
 import unittest
 import uuid
 
@@ -34,6 +35,7 @@ class Behind(AtAgent):
     """An agent that argocd-agent's principal asks."""
 
     live = {}
+    settings = {}  # of the principal
 
     def setUp(self):
         self.redis = Server(self)
@@ -41,7 +43,7 @@ class Behind(AtAgent):
         super().setUp()
         kubectl("create", "namespace", self.namespace)
         self.addCleanup(kubectl, "delete", "namespace", self.namespace, "--wait=false")
-        self.peer = self.go("principal", version="v0.8.1")
+        self.peer = self.go("principal", version="v0.8.1", **self.settings)
         self.peer.wait("listening")
         self.agent.start(ready=False)
         self.peer.wait("subscribed")
@@ -320,6 +322,22 @@ class LostLogs(Behind):
         calls = [line for line in self.peer.seen if line.get("side", {}).get("name") == name
                  and "data" not in line["side"].get("message", {"data": ""})]
         self.assertEqual(len(calls), 1, "first messages, which say which request it is of")
+
+
+class LogsByAnAgedConnection(Behind):
+    """The principal has said GOAWAY, and the stream goes on."""
+
+    live = {"kubernetes": {"policy": "all"}}
+    settings = {"age_ms": 6000}
+    run_pod = Access.run_pod
+
+    def test_a_log_of_which_the_call_cannot_begin_makes_the_agent_connect_again(self):
+        self.run_pod("short", "echo one; exec sleep 1000")
+        end = time.monotonic() + 8
+        wait_for("the connection is too old, by more than a tenth", lambda: time.monotonic() > end)
+        self.send("GET", "containerlog", {"namespace": self.namespace, "podName": "short"})
+        self.peer.wait("subscribed")
+        self.assertEqual(self.message(self.ask_by_side("containerlog", podName="short"))["data"], "one\n")
 
 
 class Terminals(Behind):

@@ -157,8 +157,8 @@ static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
 
 static void release(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
 {
-    bool is_due = l->held_bytes >= (size_t)l->kafka->settings.batch_bytes ||
-                  now >= l->held_ms + HOLD_MS;
+    bool is_due =
+        l->held_bytes >= (size_t)l->kafka->settings.batch_bytes || now >= l->held_ms + HOLD_MS;
     if (l->unconfirmed == 0 || (is_due && l->unconfirmed < UNCONFIRMED_MAX))
         produce_held(p, l);
 }

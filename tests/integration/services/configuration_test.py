@@ -112,6 +112,10 @@ class BadConfiguration(Configuration):
         self.assertEqual(self.check(*tls), (0, ""))
         self.says("live access cannot use kafka.tls", *tls, "--set", "kafka.tls.ca=w1.crt")
 
+    def test_a_broker_is_no_url(self):
+        self.refused('"https://kafka-1:9092" is a URL', "write host:port",
+                     text=self.file.read_text().replace("127.0.0.1:1", "https://kafka-1:9092"))
+
     def test_what_is_in_the_wrong_file_is_told_by_option_and_file(self):
         for name in ("w1", "w2"):
             subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",

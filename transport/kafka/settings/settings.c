@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define PASSWORD_MAX 4096
 /* Longest chain of broker names we give to librdkafka. */
@@ -48,17 +49,33 @@ static ab_err set_all(rd_kafka_conf_t *conf, const setting *rows, size_t count, 
 
 #define SET_ALL(conf, rows, err) set_all((conf), (rows), sizeof(rows) / sizeof((rows)[0]), (err))
 
+/* librdkafka leaves a broker out whose scheme it does not know, and says so when it connects. */
+static ab_err check_brokers(const ab_config *c, size_t count, ab_error *err)
+{
+    if (count == 0)
+        return ab_fail(err, AB_ERR_CONFIG, "kafka.brokers is not set: give at least one host:port");
+    for (size_t i = 0; i < count; i++) {
+        const char *broker = ab_config_item(c, "kafka.brokers", i);
+        if (strncasecmp(broker, "http", 4) == 0 && strstr(broker, "://") != NULL)
+            return ab_fail(err, AB_ERR_CONFIG,
+                           "kafka.brokers: \"%s\" is a URL: write host:port, without http(s)://",
+                           broker);
+    }
+    return AB_ERR_OK;
+}
+
 static ab_err set_brokers(const ab_kafka_settings *s, ab_error *err)
 {
     size_t count = ab_config_count(s->config, "kafka.brokers");
-    if (count == 0)
-        return ab_fail(err, AB_ERR_CONFIG, "kafka.brokers is not set: give at least one host:port");
+    ab_err e = check_brokers(s->config, count, err);
+    if (e != AB_ERR_OK)
+        return e;
     ab_buf list;
     ab_buf_init(&list, BROKERS_MAX);
     for (size_t i = 0; i < count; i++)
         ab_buf_printf(&list, "%s%s", i == 0 ? "" : ",",
                       ab_config_item(s->config, "kafka.brokers", i));
-    ab_err e = ab_buf_status(&list);
+    e = ab_buf_status(&list);
     if (e == AB_ERR_OK)
         e = set(s->common, "bootstrap.servers", list.ptr, "kafka.brokers", err);
     else

@@ -194,6 +194,7 @@ static void a_part_is_known_by_its_name(void **state)
         "argobus-store-mark-0",
         "argobus-store-mark-01",
         "argobus-store-mark-200",
+        "argobus-store-mark-201",
         "argobus-store-mark--1",
         "argobus-store-mark-1x",
         "argobus-store-mark1",
@@ -234,6 +235,16 @@ static void of_too_many_runs_the_oldest_is_forgotten(void **state)
     assert_false(ab_watermark_covers(&told, (ab_version){2, 1}));
     for (uint64_t i = 3; i <= AB_WATERMARK_RUNS_MAX + 2; i++)
         assert_true(ab_watermark_covers(&told, (ab_version){i, 9}));
+}
+
+static void a_claim_of_nothing_newer_forgets_no_run(void **state)
+{
+    ab_watermark_sent sent = {.all = {3, 30}};
+    (void)state;
+    ab_watermark_add_run(&sent, (ab_version){5, 10});
+    ab_watermark_cover(&sent, (ab_watermark_claim){.all = {3, 30}, .queued = {8, 20}});
+    assert_true(ab_watermark_covers(&sent, (ab_version){5, 10}));
+    assert_true(ab_watermark_covers(&sent, (ab_version){8, 20}));
 }
 
 static void what_two_parts_say_is_covered_when_either_says_so(void **state)
@@ -397,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_part_is_known_by_its_name),
         cmocka_unit_test(a_run_that_goes_on_is_one),
         cmocka_unit_test(of_too_many_runs_the_oldest_is_forgotten),
+        cmocka_unit_test(a_claim_of_nothing_newer_forgets_no_run),
         cmocka_unit_test(what_two_parts_say_is_covered_when_either_says_so),
         cmocka_unit_test(what_was_sent_in_this_run_is_proved_by_its_epoch),
         cmocka_unit_test(only_the_last_epochs_of_a_run_are_remembered),

@@ -236,6 +236,15 @@ class Reading(Case):
         probes = self.api.asked("GET", LIST)[lists:]
         self.assertEqual([r.query.get("limit") for r in probes], ["1"])
 
+    def test_a_watch_that_ends_while_nothing_happens_is_taken_up_without_a_list(self):
+        store = self.synced()
+        self.api.await_watch(LIST)
+        lists = len(self.api.asked("GET", LIST))
+        self.api.cut()
+        store.change("resumed")
+        self.assertEqual([r.query.get("limit") for r in self.api.asked("GET", LIST)[lists:]], ["1"])
+        self.assertEqual(store.order("replaced"), [])
+
     def test_a_watch_cut_in_the_middle_of_an_object_loses_nothing(self):
         def half(request):
             request.begin_stream()
@@ -258,10 +267,12 @@ class Reading(Case):
         store = self.synced()
         bookmark = {"type": "BOOKMARK", "object": {"kind": "Application", "apiVersion": "argoproj.io/v1alpha1",
                                                    "metadata": {"resourceVersion": "150", "creationTimestamp": None}}}
+        without_version = {"type": "BOOKMARK", "object": {"kind": "Application", "metadata": {}}}
 
         def say(request):
             request.begin_stream()
             request.chunk(bookmark)
+            request.chunk(without_version)
             request.end_stream()
         self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), say, times=1)
         self.api.cut()

@@ -424,7 +424,6 @@ class Reading(Case):
         store.change("seen", "a")
         store.change("synced")
 
-
     def test_one_object_that_is_nested_too_deeply_ends_no_watch(self):
         for name in ("a", "b"):
             self.api.put("Application", name, spec={"n": 1})
@@ -454,6 +453,25 @@ class Reading(Case):
         store.change("absent", "made-again")
         store.wait("resumed at last", lambda line: store.order("interrupted", "resumed")[-1] == "resumed")
         self.assertEqual(store.count("absent", "stays"), 0)
+
+    def test_after_410_nothing_is_gone_while_an_object_cannot_be_named(self):
+        self.api.put("Application", "gone", spec={"n": 1})
+        broken = self.api.put("Application", "broken", spec={"n": 1})
+        store = self.synced()
+        self.api.drop("Application", "gone", event=False)
+        broken["metadata"]["name"] = {}
+        self.expire(store)
+        store.fault("metadata.name must be")
+        for path in (LIST, "/secrets"):
+            self.api.await_watch(path)
+        self.api.put("Application", "new", spec={"n": 1})
+        store.change("seen", "new")
+        self.assertEqual(store.count("absent", "gone"), 0)
+        self.assertEqual(store.order("interrupted", "resumed")[-1], "interrupted")
+        broken["metadata"]["name"] = "broken"
+        self.expire(store)
+        store.change("absent", "gone")
+        store.wait("resumed at last", lambda line: store.order("interrupted", "resumed")[-1] == "resumed")
 
 
 class Writing(Case):

@@ -20,6 +20,7 @@ static const struct {
     {409, "Conflict", "it was changed underneath"},
     {413, "RequestEntityTooLarge", "the body is too large"},
     {415, "UnsupportedMediaType", "the type of the body is not served"},
+    {422, "Invalid", "the object is not valid"},
     {429, "TooManyRequests", "too many requests at once"},
     {500, "InternalError", "it failed"},
     {502, "", "the agent broke the answer off"},

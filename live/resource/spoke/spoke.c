@@ -202,9 +202,21 @@ static void on_data(void *arg, ab_str piece)
     }
 }
 
+/* An API server quotes all of the object that a merge patch would make, if that is not valid. */
+static bool may_quote(const request *r)
+{
+    return r->map.verb == AB_RESOURCE_PATCH && r->status == 422;
+}
+
 static void end_masked(request *r)
 {
     ab_error err = {0};
+    if (may_quote(r)) {
+        answer_refusal(r, 422,
+                       "the API server finds the Secret invalid that the patch would make; what it "
+                       "says of it may hold values, and needs live.kubernetes.secrets: clear");
+        return;
+    }
     bool known = ab_resource_mask_end(&r->mask, &r->held, &err) == AB_ERR_OK;
     if (r->state == ANSWER && !known) {
         break_off(r);

@@ -215,5 +215,17 @@ class Managed(Access):
             self.assertEqual(answer.code, 403)
             self.assertIn("live.kubernetes.secrets", answer.json()["message"])
 
+    def test_what_is_said_of_an_invalid_patch_of_a_secret_holds_no_value_of_it(self):
+        self.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": self.tracked},
+                    "stringData": {"password": "hunter2"}})
+        for query, patch in (("", {"data": {"other": 5}}), ("?fieldValidation=Strict", {"other": "x"})):
+            path = self.path("secrets", "s") + query
+            quoted = self.bare("PATCH", path, body=patch, content_type=MERGE)
+            self.assertIn(b"aHVudGVyMg", quoted.body, "the API server quotes nothing: this test shows nothing")
+            answer = self.ask("PATCH", path, patch, content_type=MERGE)
+            self.assertNotIn(b"aHVudGVyMg", answer.body)
+            self.assertEqual((answer.code, answer.json()["reason"]), (422, "Invalid"))
+            self.assertIn("live.kubernetes.secrets", answer.json()["message"])
+
 
 unittest.main()

@@ -153,9 +153,11 @@ static const ab_live_handler handler = {
 /* A request whose body follows. */
 static void begin_asking(fixture *f, const char *method, const char *path)
 {
-    static const ab_live_field fields[] = {
-        {{"accept", 6}, {"application/vnd.kubernetes.protobuf", 35}},
-        {{"content-type", 12}, {"application/json", 16}}};
+    const char *type =
+        strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
+    const ab_live_field fields[] = {
+        {AB_STR("accept"), AB_STR("application/vnd.kubernetes.protobuf")},
+        {AB_STR("content-type"), ab_str_of(type)}};
     const ab_live_request request = {.service = AB_STR(AB_RESOURCE_SERVICE),
                                      .method = ab_str_of(method),
                                      .path = ab_str_of(path),
@@ -369,6 +371,28 @@ static void secrets_are_masked_whatever_form_was_asked_for(void **state)
     assert_null(strstr(f->text, "aHVudGVy"));
 }
 
+/* As an API server says it (k8s.io/apiserver, handlers/patch.go). */
+static void what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told(void **state)
+{
+    static const char said[] =
+        "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\" \\\"\\\" is invalid: patch: "
+        "Invalid value: "
+        "\\\"{\\\\\\\"data\\\\\\\":{\\\\\\\"a\\\\\\\":\\\\\\\"aHVudGVy\\\\\\\"}}\\\"\","
+        "\"reason\":\"Invalid\",\"code\":422}";
+    fixture *f = *state;
+    ask(f, "PATCH", "/api/v1/namespaces/web/secrets/s");
+    server_begins(f, 422);
+    server_sends(f, said);
+    server_ends(f, AB_ERR_OK);
+    assert_refused(f, 422, "live.kubernetes.secrets: clear");
+    assert_null(strstr(f->text, "aHVudGVy"));
+    ask(f, "POST", "/api/v1/namespaces/web/secrets");
+    server_begins(f, 422);
+    server_sends(f, said);
+    server_ends(f, AB_ERR_OK);
+    assert_refused(f, 422, "is invalid: patch");
+}
+
 static void an_agent_without_an_api_server_says_so(void **state)
 {
     fixture *f = *state;
@@ -388,6 +412,7 @@ int main(void)
         TEST(what_is_refused_is_not_asked_of_the_api_server),
         TEST(a_body_that_is_too_long_is_refused),
         TEST(secrets_are_masked_whatever_form_was_asked_for),
+        TEST(what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told),
         cmocka_unit_test_setup_teardown(an_agent_without_an_api_server_says_so, set_up_without_api,
                                         tear_down),
     };

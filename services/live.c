@@ -175,7 +175,21 @@ void ab_service_live_fini(ab_service_live *l)
     *l = (ab_service_live){0};
 }
 
-bool ab_service_live_renew(ab_service_live *l)
+/* @return whether other authorities may be trusted now */
+static bool renew_tls(ab_service_live *l)
+{
+    ab_error err = {0};
+    if (l->sealed && ab_tls_context_is_stale(&l->tls) &&
+        ab_tls_context_reload(&l->tls, &err) != AB_ERR_OK)
+        AB_ERROR(l->service->daemon->log, LIVE,
+                 "cannot load the new certificate; still using the previous one",
+                 AB_KV("error", (const char *)err.text));
+    bool changed = l->trusted != l->tls.reloads;
+    l->trusted = l->tls.reloads;
+    return changed;
+}
+
+static bool renew_revoked(ab_service_live *l)
 {
     ab_error err = {0};
     bool changed = false;
@@ -185,6 +199,12 @@ bool ab_service_live_renew(ab_service_live *l)
                 "list",
                 AB_KV("why", (const char *)err.text));
     return changed;
+}
+
+bool ab_service_live_renew(ab_service_live *l)
+{
+    bool other_trust = renew_tls(l);
+    return renew_revoked(l) || other_trust;
 }
 
 static ab_err check_revoked(const ab_service_live *l, const X509 *peer, ab_error *err)

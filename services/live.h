@@ -14,6 +14,7 @@
 typedef struct {
     ab_service *service;
     ab_tls_context tls; /* when sealed */
+    unsigned trusted;   /* its reloads, when sessions were looked at last */
     bool sealed;
     ab_identity_rule *identity; /* when sealed: how a name is read from a certificate */
     const char *principal;      /* AGENT: that the other end must have; PRINCIPAL: NULL */
@@ -40,8 +41,9 @@ AB_MUST_USE ab_err ab_service_live_check(const ab_config *config, bool agent, ab
 AB_MUST_USE ab_err ab_service_live_init(ab_service_live *out, ab_service *service,
                                         const char *principal, ab_error *err);
 void ab_service_live_fini(ab_service_live *l);
-/** Read the list of revoked certificates again if its file has changed; what cannot be read is
- * logged and changes nothing. @return true: sessions may be open that are not admitted any more */
+/** Read certificates, authorities and the list of revoked certificates again if their files have
+ * changed; what cannot be read is logged and changes nothing. @return true: sessions may be open
+ * that are not admitted any more */
 bool ab_service_live_renew(ab_service_live *l);
 /** Send an event of live access of an argocd-agent's wire; what becomes of it is not told. @return
  * as ab_transport_send */

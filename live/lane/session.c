@@ -295,7 +295,11 @@ static void recheck(ab_live_session *s)
     ab_error err = {0};
     if (s->tls == NULL || !is_up(s))
         return;
-    ab_err e = env->admits(env->arg, s->agent, ab_live_tls_peer(s->tls), &err);
+    ab_err e =
+        ab_live_tls_is_trusted(s->tls, env->tls)
+            ? env->admits(env->arg, s->agent, ab_live_tls_peer(s->tls), &err)
+            : ab_fail(&err, AB_ERR_DENIED,
+                      "live access: the authority of the certificate is not trusted any more");
     if (e != AB_ERR_OK)
         fail(s, e, &err);
 }

@@ -116,6 +116,11 @@ const X509 *ab_live_tls_peer(const ab_live_tls *t)
     return SSL_get0_peer_certificate(t->ssl);
 }
 
+bool ab_live_tls_is_trusted(const ab_live_tls *t, const ab_tls_context *tls)
+{
+    return ab_tls_context_trusts(tls, t->ssl);
+}
+
 /* A record at a time: the context may be set so. */
 ab_err ab_live_tls_send(ab_live_tls *t, ab_str bytes)
 {

@@ -9,8 +9,7 @@
 
 #include "base/core/buf.h"
 #include "base/core/error.h"
-
-#include <openssl/ssl.h>
+#include "net/tls/tls.h"
 
 typedef struct ab_live_tls ab_live_tls;
 
@@ -31,6 +30,8 @@ AB_MUST_USE ab_err ab_live_tls_receive(ab_live_tls *t, ab_str bytes,
 bool ab_live_tls_is_up(const ab_live_tls *t);
 /** Its certificate, borrowed; when up. */
 const X509 *ab_live_tls_peer(const ab_live_tls *t);
+/** As ab_tls_context_trusts. */
+bool ab_live_tls_is_trusted(const ab_live_tls *t, const ab_tls_context *tls);
 /** Seal. @return NOMEM, DENIED: it is broken */
 AB_MUST_USE ab_err ab_live_tls_send(ab_live_tls *t, ab_str bytes);
 /** Append what is to be carried to the other end. @return whether there was anything; a failure is

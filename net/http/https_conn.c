@@ -51,6 +51,17 @@ static bool ask_revoked(ab_https_conn *c)
     return c->revoked && !before;
 }
 
+/* When other authorities may be trusted than when it began. */
+static bool is_trusted(ab_https_conn *c)
+{
+    ab_https_server *s = c->server;
+    if (c->trusted == s->tls.reloads || s->checks == 0 || !c->open)
+        return true;
+    s->checks--;
+    c->trusted = s->tls.reloads;
+    return ab_tls_socket_is_trusted(c->socket, &s->tls);
+}
+
 static void tell_request(ab_https_conn *c, const ab_http_head *head)
 {
     const ab_https_options *o = &c->server->options;
@@ -329,7 +340,7 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now)
     if (stuck || (!c->open && waited > (uint64_t)l->head_ms) ||
         (lingers && waited > AB_HTTPS_LINGER_MS && moved > AB_HTTPS_LINGER_MS))
         time_out(c, true);
-    else if (c->request != NULL && ask_revoked(c))
+    else if ((c->request != NULL && ask_revoked(c)) || !is_trusted(c))
         c->doomed = true;
     else if (c->state == AB_HTTPS_WEBSOCKET)
         ab_https_websocket_care(c, now);
@@ -439,6 +450,7 @@ ab_err ab_https_conn_new(ab_https_server *s, int fd, const struct sockaddr *from
         return e;
     }
     c->server = s;
+    c->trusted = s->tls.reloads;
     ab_buf_init(&c->in, IN_MAX);
     c->since = now_of(c);
     read_address(from, c->address, sizeof(c->address));

@@ -62,7 +62,8 @@ typedef struct ab_https_conn {
     char common_name[256];
     bool certified; /* the client has a certificate: */
     uint8_t fingerprint[AB_FINGERPRINT_BYTES];
-    bool revoked; /* it was, when this was asked last */
+    bool revoked;     /* it was, when this was asked last */
+    unsigned trusted; /* by the files as they were after so many reloads */
 } ab_https_conn;
 
 struct ab_https_request {
@@ -98,8 +99,9 @@ struct ab_https_server {
     unsigned handles;
     int fd;
     int port;
-    uint64_t stale; /* uv_now() when files were looked at */
-    bool draining;  /* each answer ends its connection */
+    uint64_t stale;  /* uv_now() when files were looked at */
+    unsigned checks; /* of certificates, that are left in this round of care */
+    bool draining;   /* each answer ends its connection */
     size_t count;
     TAILQ_HEAD(, ab_https_conn) conns;
     void (*on_room)(ab_https_server *s); /* a connection has ended */

@@ -16,6 +16,8 @@
 #define ACCEPTS_MAX 64 /* before others have their turn */
 #define RETRY_MS    1000
 #define STALE_MS    5000
+/* Certificates that are checked again in a round of care: some milliseconds of work. */
+#define CHECKS_MAX  50
 #define CARE_MIN_MS 20
 #define CARE_MAX_MS 500
 
@@ -84,6 +86,8 @@ static void on_care(uv_timer_t *timer)
     /* One of the busy ones may have become idle, which makes room. */
     if (!uv_is_active((uv_handle_t *)&s->retry))
         set_accepting(s, true);
+    reload(s);
+    s->checks = CHECKS_MAX;
     for (ab_https_conn *c = TAILQ_FIRST(&s->conns); c != NULL; c = next) {
         next = TAILQ_NEXT(c, at);
         ab_https_conn_care(c, uv_now(s->loop));

@@ -99,7 +99,7 @@ typedef struct {
 
 /**
  * Listen. Certificates are read again when their files change; connections keep what they began
- * with.
+ * with, and are cut when the client's certificate is trusted no more.
  *
  * @return UNAVAILABLE with host, port and reason when the port cannot be bound; CONFIG for files
  * that are not usable; NOMEM

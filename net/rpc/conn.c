@@ -222,6 +222,7 @@ ab_err ab_rpc_conn_new(ab_rpc_endpoint *endpoint, int fd, const struct sockaddr 
     conn->endpoint = endpoint;
     conn->fd = fd;
     conn->ssl = ssl;
+    conn->trusted = endpoint->secure.reloads;
     conn->state = ssl == NULL ? AB_RPC_CONN_OPEN : AB_RPC_CONN_TLS;
     if (connecting)
         conn->state = AB_RPC_CONN_TCP;
@@ -335,10 +336,28 @@ static void refuse_stranger(ab_rpc_conn *conn, int64_t now_ms)
     ab_rpc_conn_refuse(conn, "login", NGHTTP2_NO_ERROR);
 }
 
+/* When other authorities may be trusted than when it began. */
+static void refuse_untrusted(ab_rpc_conn *conn)
+{
+    ab_rpc_endpoint *endpoint = conn->endpoint;
+    if (conn->trusted == endpoint->secure.reloads || endpoint->checks == 0 ||
+        !ab_rpc_conn_is_open(conn) || conn->closing || conn->doomed)
+        return;
+    endpoint->checks--;
+    conn->trusted = endpoint->secure.reloads;
+    if (ab_tls_context_trusts(&endpoint->secure, conn->ssl))
+        return;
+    if (conn->why.code == AB_ERR_OK)
+        ab_fail(&conn->why, AB_ERR_DENIED,
+                "the authority of the peer's certificate is not trusted any more");
+    ab_rpc_conn_refuse(conn, "untrusted", NGHTTP2_NO_ERROR);
+}
+
 void ab_rpc_conn_care(ab_rpc_conn *conn, int64_t now_ms)
 {
     ab_error err = {0};
     refuse_stranger(conn, now_ms);
+    refuse_untrusted(conn);
     ping_if_silent(conn, now_ms);
     show_up(conn, now_ms);
     const char *fault = fault_of(conn, now_ms);

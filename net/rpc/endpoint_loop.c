@@ -10,6 +10,8 @@
 #define CARE_MIN_MS 20
 #define CARE_MAX_MS 500
 #define STALE_MS    5000
+/* Certificates that are checked again in a round of care: some milliseconds of work. */
+#define CHECKS_MAX 50
 
 const ab_rpc_limits ab_rpc_default_limits = {
     .message_bytes = 200u * 1024 * 1024,
@@ -81,6 +83,7 @@ static void on_care(uv_timer_t *timer)
     ab_rpc_endpoint *endpoint = timer->data;
     int64_t now_ms = ab_rpc_endpoint_now_ms(endpoint);
     ab_rpc_conn *next;
+    endpoint->checks = CHECKS_MAX;
     /* Caring for a connection frees no other one. */
     for (ab_rpc_conn *c = TAILQ_FIRST(&endpoint->conns); c != NULL; c = next) {
         next = TAILQ_NEXT(c, at);

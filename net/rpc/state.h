@@ -161,10 +161,11 @@ struct ab_rpc_conn {
 
     uv_poll_t poll;
     int fd;
-    int watched;  /* events */
-    int polled;   /* events that came and are not dealt with */
-    SSL *ssl;     /* NULL: plain */
-    uint8_t *out; /* what TCP did not take */
+    int watched;      /* events */
+    int polled;       /* events that came and are not dealt with */
+    SSL *ssl;         /* NULL: plain */
+    unsigned trusted; /* by the files as they were after so many reloads */
+    uint8_t *out;     /* what TCP did not take */
     size_t out_len;
     size_t out_sent;
 
@@ -240,6 +241,7 @@ struct ab_rpc_endpoint {
     uv_timer_t deadline;
     int64_t deadline_ms; /* `deadline` fires then; 0 = it does not */
     int64_t stale_ms;    /* when files were looked at */
+    unsigned checks;     /* of certificates, that are left in this round of care */
     int64_t logged_ms;   /* when a refusal was logged */
     uint64_t unlogged;
     unsigned handles; /* of libuv's, to be closed */

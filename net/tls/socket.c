@@ -420,3 +420,8 @@ X509 *ab_tls_socket_certificate(const ab_tls_socket *s)
 {
     return s->ssl == NULL ? NULL : SSL_get0_peer_certificate(s->ssl);
 }
+
+bool ab_tls_socket_is_trusted(const ab_tls_socket *s, const ab_tls_context *tls)
+{
+    return ab_tls_context_trusts(tls, s->ssl);
+}

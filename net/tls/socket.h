@@ -65,3 +65,5 @@ bool ab_tls_socket_has_unread(const ab_tls_socket *s);
 uint64_t ab_tls_socket_moved(const ab_tls_socket *s);
 /** The certificate of the peer, verified; NULL: none. Borrowed. */
 X509 *ab_tls_socket_certificate(const ab_tls_socket *s);
+/** As ab_tls_context_trusts. */
+bool ab_tls_socket_is_trusted(const ab_tls_socket *s, const ab_tls_context *tls);

@@ -192,7 +192,26 @@ ab_err ab_tls_context_reload(ab_tls_context *s, ab_error *err)
     }
     SSL_CTX_free(s->ctx);
     s->ctx = ctx;
+    s->reloads++;
     return AB_ERR_OK;
+}
+
+/* As the handshake has done it, with other authorities. */
+bool ab_tls_context_trusts(const ab_tls_context *s, SSL *ssl)
+{
+    X509 *cert = ssl == NULL ? NULL : SSL_get0_peer_certificate(ssl);
+    if (cert == NULL || s->ctx == NULL)
+        return true;
+    X509_STORE_CTX *v = X509_STORE_CTX_new();
+    bool is = v != NULL &&
+              X509_STORE_CTX_init(v, SSL_CTX_get_cert_store(s->ctx), cert,
+                                  SSL_get_peer_cert_chain(ssl)) == 1 &&
+              X509_STORE_CTX_set_default(v, s->server ? "ssl_client" : "ssl_server") == 1 &&
+              X509_VERIFY_PARAM_set1(X509_STORE_CTX_get0_param(v), SSL_get0_param(ssl)) == 1 &&
+              X509_verify_cert(v) == 1;
+    X509_STORE_CTX_free(v);
+    ERR_clear_error();
+    return is;
 }
 
 static bool copy_text(const char *text, char **out)

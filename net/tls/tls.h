@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Settings of TLS, and the OpenSSL context made of them, which is made again when the files change.
- * Connections keep what they began with. No sessions are resumed: who was revoked must not come
- * back by a ticket. Loop thread.
+ * Connections keep what they began with; their owner asks whether their peers are still trusted. No
+ * sessions are resumed: who was revoked must not come back by a ticket. Loop thread.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ typedef enum {
 } ab_tls_client_cert;
 
 /* Paths of PEM files. They are looked at every few seconds, and read again when they changed;
- * connections that are open stay as they are. Texts are NUL-terminated and copied. */
+ * connections that are open go on with those before. Texts are NUL-terminated and copied. */
 typedef struct {
     bool insecure;    /* no TLS at all; the files are then not looked at */
     bool websocket;   /* server: WebSockets beside HTTP/2; client: nothing else */
@@ -51,7 +51,8 @@ typedef struct {
     char *min_version;
     char *ciphers;
     char *server_name;
-    SSL_CTX *ctx; /* NULL: insecure */
+    SSL_CTX *ctx;     /* NULL: insecure */
+    unsigned reloads; /* how often the files were loaded again */
 } ab_tls_context;
 
 /** Copy the settings and load the files. @param host  of the server (client)
@@ -76,6 +77,10 @@ AB_MUST_USE ab_err ab_tls_context_init_texts(ab_tls_context *s, const ab_tls_tex
 AB_MUST_USE ab_err ab_tls_context_reload(ab_tls_context *s, ab_error *err);
 /** One of the files is another one than when this was asked last: to be loaded again. */
 bool ab_tls_context_is_stale(ab_tls_context *s);
+/** Whether the peer's certificate is trusted by the files as they were loaded last. True before the
+ * handshake, and where the peer has shown none. Takes as long as a signature for each certificate
+ * of its chain. */
+bool ab_tls_context_trusts(const ab_tls_context *s, SSL *ssl);
 /** A connection on `fd`, which stays the caller's. @return NULL when out of memory */
 SSL *ab_tls_context_open(const ab_tls_context *s, int fd);
 /** Append what OpenSSL says went wrong, and empty its queue of errors. */

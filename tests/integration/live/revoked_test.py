@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Live access that is open when the certificate of one of its ends is revoked: it ends, and there is no other until the certificate
-is given back. Over Kafka the sealed session decides, over gRPC the agent's stream."""
+"""Live access that is open when the certificate of one of its ends is revoked, or its authority is trusted no more: it ends, and
+there is no other until that is taken back. Over Kafka the sealed session decides, over gRPC the agent's stream."""
 import hashlib
 import http.client
 import ssl
@@ -69,6 +69,52 @@ class Revoked(Access):
         self.lists["principal"].write_text("nonsense")
         wait_for("it is said", lambda: "cannot read the revoked certificates of live access" in self.principal.log.read_text())
         self.assertIn("agent is revoked", self.ask("GET", "/version").json()["message"])
+
+
+class Untrusted(Access):
+    """Each end has authorities of its own to trust."""
+
+    def setUp(self):
+        super().setUp()
+        self.ask_when_there("GET", "/version")
+
+    def trust(self, end, authority):
+        """Only this authority."""
+        path = self.folder / f"trusted-by-{end}.crt"
+        new = path.with_suffix(".new")
+        new.write_bytes((self.certs / f"{authority}.crt").read_bytes())
+        new.rename(path)
+        return str(path)
+
+    def principal_config(self):
+        config = super().principal_config()
+        trusted = self.trust("principal", "ca")
+        config["live"]["ca"] = trusted
+        if TRANSPORT == "grpc":
+            config["grpc"]["tls"]["ca"] = trusted
+        return config
+
+    def agent_config(self):
+        config = super().agent_config()
+        config["live"]["ca"] = self.trust("agent", "ca")
+        return config
+
+    def ends_and_begins_again(self, end):
+        watch = self.begin("GET", self.path("services") + "?watch=true")
+        self.assertEqual(watch.status, 200)
+        self.trust(end, "foreign")
+        with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+            watch.read()
+        self.assertIn(self.ask("GET", "/version").code, (502, 503))
+        self.trust(end, "ca")
+        wait_for("it is let in again", lambda: self.ask("GET", "/version").code == 200, 90)
+
+    def test_the_authority_of_an_agent(self):
+        self.ends_and_begins_again("principal")
+
+    @only_kafka("over gRPC the agent's stream decides, as above")
+    def test_the_authority_of_the_principal(self):
+        self.ends_and_begins_again("agent")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Clients whose certificate is revoked, at every listener that takes certificates of clients, over each transport."""
+"""Clients whose certificate is revoked, or whose authority is trusted no more, at every listener that takes certificates of
+clients, over each transport."""
 import http.client
 import os
 import pathlib
@@ -37,7 +38,9 @@ class Clients(Beside):
         self.revoked, tokens = self.folder / "revoked", self.folder / "tokens"
         self.revoked.touch()
         tokens.write_text(f"{TOKEN} *\n")
-        tls = {"ca": str(certs / "ca.crt"), "cert": str(certs / "server.crt"), "key": str(certs / "server.key")}
+        self.trusted = self.folder / "trusted.crt"
+        self.trusted.write_text((certs / "ca.crt").read_text())
+        tls = {"ca": str(self.trusted), "cert": str(certs / "server.crt"), "key": str(certs / "server.key")}
         config = super().principal_config()
         config["grpc"] = {**config.get("grpc", {}), "auth": {"revoked": str(self.revoked)}}
         config["fleet"] = {"listen": f"127.0.0.1:{self.ports[PAGE]}", "tls": tls, "tokens": str(tokens)}
@@ -108,6 +111,26 @@ class File(Clients):
         self.assertEqual(self.both(), (403, 403))
         replace(self.revoked, "")
         wait_for("it is let in again", lambda: self.both() == (200, 503))
+
+    def test_a_connection_ends_whose_authority_is_trusted_no_more(self):
+        """Nobody else connects meanwhile: the files are looked at for its sake."""
+        self.principal.start()
+        wait_for("it is let in", lambda: self.both() == (200, 503))
+        kept, stream = self.connect(RESOURCE), self.stream()
+        self.assertEqual(self.ask(RESOURCE, connection=kept), 503)
+        replace(self.trusted, (certificates() / "foreign.crt").read_text())
+        self.wait_for_cut(stream)
+        wait_for("the connection is cut", lambda: self.is_refused(kept), 30)
+        with self.assertRaises((ssl.SSLError, ConnectionError)):
+            self.both()
+
+    def is_refused(self, connection):
+        """On this connection, and no other in its place."""
+        connection.auto_open = 0
+        try:
+            return self.ask(RESOURCE, connection=connection) not in (200, 503)
+        except (http.client.NotConnected, http.client.RemoteDisconnected, OSError):
+            return True
 
     def test_a_list_that_cannot_be_read_is_found_before_the_start(self):
         self.revoked.write_text("nonsense")

@@ -211,7 +211,8 @@ static ab_err check_revoked(const ab_service_live *l, const X509 *peer, ab_error
 {
     uint8_t print[AB_FINGERPRINT_BYTES];
     ab_err e = ab_certificate_fingerprint(peer, print);
-    if (e == AB_ERR_OK && ab_revoked_has(&l->revoked.list, print))
+    if (e == AB_ERR_OK && (ab_revoked_has(&l->revoked.list, print) ||
+                           (l->blocked.has != NULL && l->blocked.has(l->blocked.arg, print))))
         e = ab_fail(err, AB_ERR_DENIED, "live access: the certificate of the %s is revoked",
                     l->principal == NULL ? "agent" : "principal");
     return e;

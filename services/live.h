@@ -19,6 +19,7 @@ typedef struct {
     ab_identity_rule *identity; /* when sealed: how a name is read from a certificate */
     const char *principal;      /* AGENT: that the other end must have; PRINCIPAL: NULL */
     ab_revoked_file revoked;    /* when sealed: certificates that the other end may not show */
+    ab_revoked_ask blocked;     /* likewise, beside that file */
     char off[256];              /* why there is no live access; "": there is */
     /** Take an event whose other end is an argocd-agent, or the principal of one; as
      * ab_live_lane_env.send. NOTFOUND: it is an argobus. NULL: none is an argocd-agent. */

@@ -393,6 +393,11 @@ void ab_principal_agents_reload_certificates(service *s)
     ab_recipients_reload(s->recipients, on_certificate, s);
 }
 
+void ab_principal_agents_block_certificates(service *s)
+{
+    ab_recipients_block(s->recipients, &s->blocklist.revoked, on_certificate, s);
+}
+
 void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer)
 {
     if (note_claimed(s, agent, peer->mode) != AB_ERR_OK) {

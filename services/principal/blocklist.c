@@ -22,9 +22,7 @@ bool ab_blocklist_has_clients(const ab_config *config)
 const char *ab_blocklist_name(const ab_config *config)
 {
     const char *name = ab_config_str(config, OPTION);
-    bool matters =
-        strcmp(ab_config_str(config, "transport"), "grpc") == 0 || ab_blocklist_has_clients(config);
-    bool can_be = matters && strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0;
+    bool can_be = strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0;
     return can_be && strcmp(name, "none") != 0 ? name : NULL;
 }
 
@@ -130,6 +128,16 @@ bool ab_blocklist_take(ab_blocklist *b, const ab_object *config_map)
 bool ab_blocklist_has(const ab_blocklist *b, const uint8_t fingerprint[AB_FINGERPRINT_BYTES])
 {
     return b->awaited || ab_revoked_has(&b->revoked, fingerprint);
+}
+
+static bool has(void *arg, const uint8_t fingerprint[AB_FINGERPRINT_BYTES])
+{
+    return ab_blocklist_has(arg, fingerprint);
+}
+
+ab_revoked_ask ab_blocklist_ask(ab_blocklist *b)
+{
+    return (ab_revoked_ask){has, b};
 }
 
 void ab_blocklist_fini(ab_blocklist *b)

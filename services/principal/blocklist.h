@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * argocd-agent's list of blocked certificates: the keys of a ConfigMap in the principal's
- * namespace are their SHA-256 fingerprints, the values mean nothing. It counts beside the file of
- * grpc.auth.revoked, for logins over gRPC and for clients. The store watches it as one of its
- * kinds: agents and clients are served only when it was read, or does not exist; what was read last
- * stays in force while it cannot be read. A key that is not a fingerprint is logged and blocks
- * nothing; the others count.
+ * namespace are their SHA-256 fingerprints, the values mean nothing. It counts beside the files of
+ * grpc.auth.revoked, secrets.revoked and live.revoked: for logins over gRPC, for clients, for
+ * sealed Secrets and for live access over Kafka. The store watches it as one of its kinds: agents
+ * and clients are served only when it was read, or does not exist; what was read last stays in
+ * force while it cannot be read. A key that is not a fingerprint is logged and blocks nothing; the
+ * others count.
  *
  * Loop thread.
  */
@@ -41,4 +42,6 @@ bool ab_blocklist_is(const ab_config *config, const ab_object *object);
 bool ab_blocklist_take(ab_blocklist *b, const ab_object *config_map);
 /** Is the certificate of this fingerprint blocked? */
 bool ab_blocklist_has(const ab_blocklist *b, const uint8_t fingerprint[AB_FINGERPRINT_BYTES]);
+/** The same for others; `b` must outlive them. */
+ab_revoked_ask ab_blocklist_ask(ab_blocklist *b);
 void ab_blocklist_fini(ab_blocklist *b);

@@ -67,8 +67,11 @@ static bool take_blocklist(service *s, ab_store_change change, const ab_object *
 {
     if (object == NULL || !ab_blocklist_is(s->base.daemon->config, object))
         return false;
-    if (ab_blocklist_take(&s->blocklist, change == AB_STORE_UPDATED ? object : NULL))
+    if (ab_blocklist_take(&s->blocklist, change == AB_STORE_UPDATED ? object : NULL)) {
         ab_transport_recheck(s->base.transport);
+        ab_principal_agents_block_certificates(s);
+        ab_principal_live_recheck(s->live);
+    }
     return true;
 }
 

@@ -30,8 +30,9 @@ static const ab_option rows[] = {
      .deflt = "argocd-agent-tls-blocklist",
      .help = "With store.kind: kubernetes, a ConfigMap in store.namespace whose keys are SHA-256 "
              "fingerprints of revoked certificates, as argocd-agent's: they count beside those of "
-             "grpc.auth.revoked. It is watched: a change takes effect at once, also for connected "
-             "agents and clients. Without such a ConfigMap none is revoked by it. none: it is not "
+             "grpc.auth.revoked, secrets.revoked and live.revoked, whatever the transport. It is "
+             "watched: a change takes effect at once, also for connected agents and clients. "
+             "Without such a ConfigMap none is revoked by it. none: it is not "
              "looked for."},
     {.name = "mapping",
      .kind = AB_OPT_ENUM,

@@ -245,13 +245,15 @@ static bool is_drained(const ab_service *base)
            ab_principal_live_is_drained(s->live);
 }
 
-/* In this order: what is listed is not older than the watermark; agents are known before what they
- * are to get. The blocklist ends the list itself when there is none to watch. */
+/* In this order: nothing is sealed before the blocklist is known, which is left out when there is
+ * none to watch; what is listed is not older than the watermark; agents are known before what they
+ * are to get. */
 static ab_err make_store(service *s, ab_error *err)
 {
     const char *namespace = ab_config_str(s->base.daemon->config, "store.namespace");
     const char *blocklist = ab_blocklist_name(s->base.daemon->config);
     const ab_store_watch watches[] = {
+        {.kind = "ConfigMap", .namespace = namespace, .name = blocklist},
         {.kind = "ConfigMap", .namespace = namespace, .name = AB_WATERMARK_NAME},
         {.kind = "ConfigMap", .namespace = namespace, .selector = AB_WATERMARK_LABEL},
         {.kind = "Secret",
@@ -260,11 +262,11 @@ static ab_err make_store(service *s, ab_error *err)
         {.kind = "ConfigMap", .namespace = namespace, .name = AB_NAME_GPG_KEYS},
         {.kind = "AppProject", .namespace = namespace},
         {.kind = "Application"},
-        {.kind = blocklist == NULL ? NULL : "ConfigMap", .namespace = namespace, .name = blocklist},
         {0},
     };
     _Static_assert(sizeof(watches) == sizeof(s->watches), "every row has its place");
-    memcpy(s->watches, watches, sizeof(watches));
+    size_t first = blocklist == NULL ? 1 : 0;
+    memcpy(s->watches, watches + first, sizeof(watches) - first * sizeof(watches[0]));
     return ab_service_make_store(&s->base, s->watches, ab_principal_events_of_store(s), err);
 }
 
@@ -294,8 +296,8 @@ static void on_render(void *arg)
 static ab_err make_live(service *s, ab_error *err)
 {
     const ab_redis_agents agents = ab_principal_live_agents(s);
-    return ab_principal_live_new(&s->base, &agents, ab_revocations_ask(&s->revocations), &s->live,
-                                 err);
+    return ab_principal_live_new(&s->base, &agents, ab_revocations_ask(&s->revocations),
+                                 ab_blocklist_ask(&s->blocklist), &s->live, err);
 }
 
 /* Does what goes down to the agent under this key wait to be in effect? */

@@ -23,6 +23,8 @@ void ab_principal_agents_free(service *s);
 void ab_principal_agents_reload(service *s);
 /** Look whether certificates have changed. */
 void ab_principal_agents_reload_certificates(service *s);
+/** The blocklist has changed: seal to none of those that it names. */
+void ab_principal_agents_block_certificates(service *s);
 /** Those that were served by a former process and are not named any more were taken away while none
  * ran: what is kept for them is removed. Once per process, when the registry is known to be
  * complete and we know who we are. */

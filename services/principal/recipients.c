@@ -38,6 +38,7 @@ struct ab_recipients {
     ab_buf ca;
     ab_identity_rule *identity;
     ab_revoked_file revoked;
+    const ab_revoked *blocked; /* beside that file; NULL: none */
     ab_map *entries;
     ab_link with_file; /* the next to look at comes first */
     ab_link unchecked; /* likewise: agents that have told more than is checked in a minute */
@@ -98,22 +99,14 @@ static ab_err read_rule(ab_recipients *r, const ab_config *config, ab_error *err
     return e == AB_ERR_INVALID ? AB_ERR_CONFIG : e;
 }
 
-/* On failure `out` is as it was. NULL is copied as NULL. */
-static ab_err copy_path(const char *path, char **out, ab_error *err)
-{
-    char *copy = path == NULL ? NULL : strdup(path);
-    if (path != NULL && copy == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    *out = copy;
-    return AB_ERR_OK;
-}
-
 static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *err)
 {
-    const char *ca = ab_config_str(config, "secrets.ca");
-    ab_err e = copy_path(ca != NULL ? ca : ab_service_tls(config, "ca"), &r->ca_file, err);
-    if (e == AB_ERR_OK && r->ca_file != NULL)
-        e = read_ca(r, err);
+    const char *own = ab_config_str(config, "secrets.ca");
+    const char *ca = own != NULL ? own : ab_service_tls(config, "ca");
+    r->ca_file = ca == NULL ? NULL : strdup(ca);
+    if (ca != NULL && r->ca_file == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    ab_err e = ca == NULL ? AB_ERR_OK : read_ca(r, err);
     if (e != AB_ERR_OK)
         return e;
     e = ab_revoked_file_open(own_or_login(config, "secrets.revoked", "grpc.auth.revoked"),
@@ -129,12 +122,9 @@ ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metri
     ab_recipients *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    r->log = log;
-    r->metrics = metrics;
-    r->clock = clock;
+    *r = (ab_recipients){.log = log, .metrics = metrics, .clock = clock, .entries = ab_map_new()};
     ab_link_init(&r->with_file);
     ab_link_init(&r->unchecked);
-    r->entries = ab_map_new();
     ab_buf_init(&r->ca, AB_PEM_MAX);
     ab_err e = r->entries != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
     if (e == AB_ERR_OK)
@@ -229,7 +219,9 @@ static bool note_change(const ab_recipients *r, const struct entry *entry, const
 static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *agent,
                                          ab_seal_recipient *recipient)
 {
-    if (recipient == NULL || !ab_seal_recipient_is_revoked(recipient, &r->revoked.list))
+    if (recipient == NULL ||
+        (!ab_seal_recipient_is_revoked(recipient, &r->revoked.list) &&
+         (r->blocked == NULL || !ab_seal_recipient_is_revoked(recipient, r->blocked))))
         return recipient;
     AB_WARN(r->log, MAIN, "the agent's certificate is revoked: no Secret is sealed to it",
             AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
@@ -461,6 +453,13 @@ void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const cha
     else
         renew_some(r, changed, arg);
     check_some(r, changed, arg);
+}
+
+void ab_recipients_block(ab_recipients *r, const ab_revoked *blocked,
+                         void (*changed)(void *arg, const char *agent), void *arg)
+{
+    r->blocked = blocked;
+    renew_all(r, false, true, changed, arg);
 }
 
 void ab_recipients_forget(ab_recipients *r, const char *agent)

@@ -38,6 +38,10 @@ bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certif
  * Secrets are sealed to another certificate from now on. */
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
                           void *arg);
+/** Those of `blocked` (borrowed) are revoked, too, and they are others than before: judge all
+ * again. `changed` is called as by ab_recipients_reload. */
+void ab_recipients_block(ab_recipients *r, const ab_revoked *blocked,
+                         void (*changed)(void *arg, const char *agent), void *arg);
 /** Forget an agent. */
 void ab_recipients_forget(ab_recipients *r, const char *agent);
 

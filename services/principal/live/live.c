@@ -73,7 +73,8 @@ static ab_err make_sessions(ab_principal_live *l, const ab_daemon *d, ab_error *
 }
 
 ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
-                             ab_revoked_ask revoked, ab_principal_live **out, ab_error *err)
+                             ab_revoked_ask revoked, ab_revoked_ask blocked,
+                             ab_principal_live **out, ab_error *err)
 {
     ab_principal_live *l = calloc(1, sizeof(*l));
     if (l == NULL)
@@ -82,6 +83,7 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
     ab_err e = ab_service_live_init(&l->base, service, NULL, err);
     if (e != AB_ERR_OK)
         return e;
+    l->base.blocked = blocked;
     e = make_sessions(l, service->daemon, err);
     if (e == AB_ERR_OK)
         e = ab_principal_live_kubernetes_start(service->daemon, l->hub, revoked, &l->kubernetes,
@@ -89,6 +91,11 @@ ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
     return e == AB_ERR_OK
                ? ab_principal_live_redis_start(service->daemon, l->hub, agents, &l->redis, err)
                : e;
+}
+
+void ab_principal_live_recheck(ab_principal_live *l)
+{
+    ab_live_hub_recheck(l->hub);
 }
 
 void ab_principal_live_tick(ab_principal_live *l)

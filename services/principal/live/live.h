@@ -14,12 +14,16 @@ typedef struct ab_principal_live ab_principal_live;
 /** Whether the options live.* are good. @return CONFIG naming the option, NOMEM */
 AB_MUST_USE ab_err ab_principal_live_check(const ab_config *config, ab_error *err);
 /** After the transport was made. @param agents  copied. @param revoked  certificates of clients
+ *  @param blocked  certificates of agents, beside live.revoked
  *  @param out  owned by the caller; ab_principal_live_free
  *  @return CONFIG, UNAVAILABLE (an address cannot be bound), NOMEM */
 AB_MUST_USE ab_err ab_principal_live_new(ab_service *service, const ab_redis_agents *agents,
-                                         ab_revoked_ask revoked, ab_principal_live **out,
-                                         ab_error *err);
-/** In each tick: end the sessions with agents whose certificate has been revoked. */
+                                         ab_revoked_ask revoked, ab_revoked_ask blocked,
+                                         ab_principal_live **out, ab_error *err);
+/** Others are blocked than before: end the sessions with agents that are. */
+void ab_principal_live_recheck(ab_principal_live *l);
+/** In each tick: end the sessions with agents whose certificate has been revoked, or is trusted no
+ * more. */
 void ab_principal_live_tick(ab_principal_live *l);
 /** Before the transport is closed: refuse what is asked from now on, and end what is open. NULL is
  * allowed. */

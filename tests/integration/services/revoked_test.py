@@ -11,8 +11,9 @@ import unittest
 
 from api_server_test import Beside
 from blocklist_test import Listing
-from daemons import wait_for
+from daemons import Objects, application, only_kafka, wait_for
 from grpc_test import openssl, replace
+from kinds_test import project, secret
 from ports import free_port
 
 TOKEN = "a-token-for-clients-0123456789"
@@ -159,6 +160,43 @@ class Blocklist(Clients):
         wait_for("it is refused", lambda: self.both() == (403, 403))
         self.wait_for_cut(stream)
         self.assertEqual(self.both(name="w10"), (200, 503))
+
+
+class Sealed(Beside):
+    make_api = Listing
+
+    def principal_config(self):
+        return {**super().principal_config(), "store": self.serve(), "secrets": {"ca": str(certificates() / "ca.crt")}}
+
+    def agent_config(self):
+        w1 = certificates() / "w1"
+        return {**super().agent_config(), "secrets": {"certificate": f"{w1}.crt", "key": f"{w1}.key"}}
+
+    def write(self, password):
+        self.wanted = secret("repo", "repository", {"project": "team", "password": password})
+        self.api.put("Secret", "repo", **{k: v for k, v in self.wanted.items() if k not in ("apiVersion", "kind")})
+
+    def has_arrived(self):
+        return (Objects(self.spoke).read("Secret", "repo") or {}).get("data") == self.wanted["data"]
+
+    @only_kafka("over gRPC the agent is not connected then")
+    def test_no_secret_is_sealed_to_a_certificate_that_the_blocklist_has(self):
+        self.api.put("AppProject", "team", spec=project("w1")["spec"])
+        self.write("1")
+        self.start()
+        wait_for("the Secret arrives", self.has_arrived)
+        self.api.block(fingerprint("w1"))
+        said = "the agent's certificate is revoked: no Secret is sealed to it"
+        wait_for("it is blocked", lambda: said in self.principal.log.read_text())
+        self.write("2")
+        self.api.put("Application", "later", "w1", spec=application("later")["spec"])
+        wait_for("what is written later arrives", lambda: "later" in self.spoke.names("argocd"))
+        self.assertFalse(self.has_arrived())
+        self.principal.stop()
+        self.principal.start()
+        self.assertFalse(self.has_arrived())
+        self.api.block()
+        wait_for("the Secret arrives", self.has_arrived)
 
 
 if __name__ == "__main__":

@@ -450,6 +450,27 @@ static void one_that_is_revoked_no_more_is_used_again(void **state)
     assert_true(opens("west", &certs.west));
 }
 
+static void what_the_blocklist_names_is_revoked_too(void **state)
+{
+    (void)state;
+    char id[80];
+    int times = 0;
+    ab_revoked blocked = {0};
+    assert_true(ab_recipients_offer(r, "west", certs.west.cert));
+    copy_id(id);
+    assert_int_equal(ab_revoked_parse(ab_str_of(id), &blocked, NULL), AB_ERR_OK);
+    ab_recipients_block(r, &blocked, count, &times);
+    assert_int_equal(times, 1);
+    assert_null(ab_recipients_id(r, "west"));
+    assert_true(logged("revoked", "agent=west", id));
+    assert_false(ab_recipients_offer(r, "west", certs.west.cert));
+    assert_null(ab_recipients_id(r, "west"));
+    ab_revoked_fini(&blocked);
+    ab_recipients_block(r, &blocked, count, &times);
+    assert_int_equal(times, 2);
+    assert_true(opens("west", &certs.west));
+}
+
 /* What the agent tells does not take the place of the one that the operator gave. */
 static void a_given_certificate_may_be_revoked_too(void **state)
 {
@@ -609,6 +630,7 @@ int main(void)
                                         with_revoked, teardown),
         cmocka_unit_test_setup_teardown(a_given_certificate_may_be_revoked_too, with_revoked,
                                         teardown),
+        TEST(what_the_blocklist_names_is_revoked_too),
         TEST(it_shows_when_the_certificate_in_use_expires),
         TEST(nothing_is_sealed_to_an_unknown_agent),
         TEST(a_certificate_that_the_agent_tells_is_used),

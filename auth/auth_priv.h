@@ -25,8 +25,10 @@ struct ab_auth {
     ab_revoked revoked;
     ab_auth_watch watch;
     ab_auth_limiter limiter;
-    ab_auth_pool *pool; /* NULL: no method has work for it */
-    size_t jobs;        /* logins and refreshes under way */
+    int64_t lines_paid_ms; /* when all lines about refused peers will have been paid for */
+    uint64_t unlogged;     /* refusals since the last of them */
+    ab_auth_pool *pool;    /* NULL: no method has work for it */
+    size_t jobs;           /* logins and refreshes under way */
     bool closing;
     bool watch_closed;
     bool pool_closed;

@@ -497,6 +497,32 @@ static void no_address_fills_the_log(void **state)
     close(fd);
 }
 
+static void all_addresses_together_do_not_fill_the_log(void **state)
+{
+    (void)state;
+    world w;
+    caller c;
+    char address[64];
+    int fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    world_init(&w);
+    assert_int_equal(ab_log_new(fd, "info", AB_LOG_TEXT, &w.clock, &w.log, NULL), AB_ERR_OK);
+    assert_int_equal(world_open(&w, WORDS(NULL)), AB_ERR_OK);
+    for (int i = 0; i < 1500; i++) { /* of three keys each: more than the limiter knows */
+        snprintf(address, sizeof(address), "2001:db8:%x::1", i);
+        caller_init(&c, address, NULL);
+        (void)log_in(&w, &c, "mtls", "managed", NULL, NULL);
+    }
+    assert_int_equal(count_in(fd, "peer refused"), 100);
+    w.mono_ms += 600;
+    (void)log_in(&w, &c, "mtls", "managed", NULL, NULL);
+    assert_int_equal(count_in(fd, "peer refused"), 101);
+    assert_int_equal(count_in(fd, "unlogged=1400"), 1);
+    world_fini(&w);
+    ab_log_free(w.log);
+    close(fd);
+}
+
 static void a_certificate_is_counted_by_itself(void **state)
 {
     (void)state;
@@ -679,6 +705,7 @@ int main(void)
         cmocka_unit_test(guessing_over_many_names_shuts_the_address_out),
         cmocka_unit_test(asking_for_methods_that_are_not_there_shuts_the_address_out),
         cmocka_unit_test(no_address_fills_the_log),
+        cmocka_unit_test(all_addresses_together_do_not_fill_the_log),
         cmocka_unit_test(a_certificate_is_counted_by_itself),
         cmocka_unit_test(logins_are_counted_by_method_and_failures_by_reason),
         cmocka_unit_test(what_is_wrong_in_the_configuration_is_named),

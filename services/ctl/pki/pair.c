@@ -68,6 +68,11 @@ ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key, ab
     if (access(paths->cert, F_OK) == 0)
         return ab_fail(err, AB_ERR_EXISTS, "%s exists already", paths->cert);
     ab_err e = key.ptr == NULL ? AB_ERR_OK : ab_pki_file_create(paths->key, key, KEY_MODE, err);
+    if (e == AB_ERR_EXISTS) /* it may be of use for something that is not known here */
+        return ab_fail(err, AB_ERR_CONFLICT,
+                       "%s exists without %s: an earlier call was interrupted, or the key is for "
+                       "something else; remove it if nothing needs it, and try again",
+                       paths->key, paths->cert);
     if (e != AB_ERR_OK)
         return e;
     e = ab_pki_file_create(paths->cert, cert, CERT_MODE, err);

@@ -34,7 +34,8 @@ AB_MUST_USE ab_err ab_pki_file_create(const char *path, ab_str text, mode_t mode
 AB_MUST_USE ab_err ab_pki_file_replace(const char *path, ab_str text, ab_error *err);
 /** Make both files, the key for its owner only; after a failure none of them.
  *  @param key  absent: only the certificate
- *  @return EXISTS: one is there; as ab_pki_file_create */
+ *  @return EXISTS: the certificate is there; CONFLICT: the key is, without it; as
+ * ab_pki_file_create */
 AB_MUST_USE ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key,
                                       ab_error *err);
 /** Replace both files; owner, group and mode stay. @return as ab_file_replace */

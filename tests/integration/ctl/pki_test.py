@@ -61,6 +61,16 @@ class Pki(Ctl):
         self.assertIn("--ca-dir", said)
         self.assertEqual((self.folder / "ca/ca.key").read_text(), before)
 
+    def test_a_key_that_an_interrupted_call_left_is_named_and_kept(self):
+        (self.folder / "left").mkdir()
+        (self.folder / "left/ca.key").write_text("a key")
+        said = self.ctl("pki", "init", "--ca-dir", "left", code=1)
+        self.assertIn("left/ca.key exists without left/ca.crt", said)
+        self.assertIn("remove it if nothing needs it", said)
+        self.assertEqual((self.folder / "left/ca.key").read_text(), "a key")
+        (self.folder / "left/ca.key").unlink()
+        self.ctl("pki", "init", "--ca-dir", "left")
+
     def test_certificates_are_revoked_and_not(self):
         self.ctl("pki", "issue", "agent", "w1")
         self.ctl("pki", "issue", "agent", "w2")

@@ -128,11 +128,39 @@ static void put_excerpt(ab_str body, ab_buf *out)
         ab_buf_putc(out, body.ptr[i] >= ' ' && body.ptr[i] <= '~' ? body.ptr[i] : ' ');
 }
 
+/* Behind the last `what`. @return absent: there is none */
+static ab_str behind_last(ab_str text, ab_str what)
+{
+    ab_str rest = AB_STR_NONE;
+    const char *at = text.ptr;
+    while ((at = memmem(at, text.len - (size_t)(at - text.ptr), what.ptr, what.len)) != NULL) {
+        at += what.len;
+        rest = (ab_str){at, text.len - (size_t)(at - text.ptr)};
+    }
+    return rest;
+}
+
+/* Of an object that is invalid after a patch, which may be a Secret, the API server quotes all,
+ * with a backslash before each of its quotes, and says why behind it (handlers/patch.go). */
+static void put_unquoted(ab_str message, ab_buf *out)
+{
+    static const char patched[] = "patch: Invalid value: ";
+    const char *quote = memmem(message.ptr, message.len, patched, sizeof(patched) - 1);
+    if (quote == NULL) {
+        ab_buf_put(out, message);
+        return;
+    }
+    size_t before = (size_t)(quote - message.ptr) + sizeof(patched) - 1;
+    ab_str why = behind_last(message, AB_STR("}\": "));
+    ab_buf_put(out, (ab_str){message.ptr, before});
+    ab_buf_put(out, why.ptr != NULL ? why : AB_STR("the server does not say why"));
+}
+
 static void put_message(const cJSON *status, ab_str body, ab_buf *out)
 {
     ab_str message = ab_doc_text(status, "message");
     if (message.ptr != NULL)
-        ab_buf_put(out, message);
+        put_unquoted(message, out);
     if (message.ptr == NULL || ab_buf_status(out) != AB_ERR_OK)
         put_excerpt(body, out);
 }

@@ -117,6 +117,17 @@ class Refusals(unittest.TestCase):
         self.assert_refused(done, "not valid", "no such team")
         self.assertEqual(self.write("welcome")["code"], "success")
 
+    def test_a_change_that_makes_a_secret_invalid(self):
+        """The server quotes all of it, and what it says goes into logs and to the principal."""
+        secret = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": {"password": "aHVudGVyMg=="},
+                  "metadata": {"name": "s", "namespace": self.namespace}}
+        self.assertEqual(self.store.call("apply", secret)["code"], "success")
+        for wrong, why in (("open sesame", "illegal base64"), (5, "cannot unmarshal number")):
+            done = self.store.call("update", {**secret, "data": {"password": "aHVudGVyMg==", "pin": wrong}})
+            self.assert_refused(done, "not valid", "422", "patch: Invalid value: ", why)
+            self.assertNotIn("aHVudGVyMg", done["text"])
+            self.assertNotIn("sesame", done["text"])
+
     def test_an_event_about_deletions_that_are_held_back(self):
         about = {"apiVersion": "v1", "kind": "Namespace", "name": self.namespace, "namespace": self.namespace}
         now = "2026-01-02T03:04:05Z"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is left out of what an API server says. Which error a refusal is, is shown by
+ * tests/conformance/store and tests/integration/kubernetes.
+ */
+#include "store/kubernetes/status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A Status with this message, as part of JSON, as its text. */
+static void explain(const char *message, ab_error *err)
+{
+    ab_kube_why why;
+    ab_buf body;
+    ab_buf_init(&body, 256 * 1024);
+    ab_buf_printf(&body, "{\"kind\":\"Status\",\"message\":\"%s\",\"details\":{\"causes\":[{}]}}",
+                  message);
+    assert_int_equal(ab_kube_status_explain(422, ab_buf_str(&body), "PATCH s", &why, err),
+                     AB_ERR_INVALID);
+    ab_buf_fini(&body);
+}
+
+static void of_an_object_that_a_patch_makes_invalid_only_the_reason_is_told(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    explain(
+        " \\\"\\\" is invalid: patch: Invalid value: "
+        "\\\"{\\\\\\\"data\\\\\\\":{\\\\\\\"a\\\\\\\":\\\\\\\"aHVudGVy}\\\\\\\": \\\\\\\"}}\\\": "
+        "illegal base64 data at input byte 4",
+        &err);
+    assert_string_equal(err.text, "PATCH s: 422  \"\" is invalid: patch: Invalid value: "
+                                  "illegal base64 data at input byte 4");
+    explain("patch: Invalid value: \\\"map[data:aHVudGVy", &err);
+    assert_string_equal(err.text, "PATCH s: 422 patch: Invalid value: the server does not say why");
+}
+
+static void all_else_is_told_as_it_is(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    explain("spec.a: Invalid value: \\\"{}\\\": must be b", &err);
+    assert_string_equal(err.text, "PATCH s: 422 spec.a: Invalid value: \"{}\": must be b");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_an_object_that_a_patch_makes_invalid_only_the_reason_is_told),
+        cmocka_unit_test(all_else_is_told_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

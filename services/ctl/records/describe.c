@@ -54,13 +54,28 @@ static bool is_file_with_secrets(const char *text)
     return strchr(text, '\n') != NULL && is_secret(text);
 }
 
+/* https://user:password@host, or https://token@host; the user of ssh://git@host is none. */
+static bool has_login(const char *text)
+{
+    for (const char *at = strstr(text, "://"); at != NULL; at = strstr(at, "://")) {
+        bool ssh = at - text >= 3 && strncmp(at - 3, "ssh", 3) == 0;
+        at += 3;
+        size_t len = strcspn(at, "/?#\"' \t\n");
+        const char *end = memrchr(at, '@', len);
+        if (end != NULL && (!ssh || memchr(at, ':', (size_t)(end - at)) != NULL))
+            return true;
+    }
+    return false;
+}
+
 /* @param all  every text of it, however deep */
 static void redact(cJSON *value, bool all)
 {
     for (cJSON *child = value->child; child != NULL; child = child->next) {
         const char *name = child->string == NULL ? "" : child->string;
         bool hide = all || is_secret(name) || is_named_value(value, name);
-        if (cJSON_IsString(child) && (hide || is_file_with_secrets(child->valuestring)))
+        if (cJSON_IsString(child) &&
+            (hide || is_file_with_secrets(child->valuestring) || has_login(child->valuestring)))
             hide_text(child);
         else
             redact(child, hide || has_secret_values(name));

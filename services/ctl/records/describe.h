@@ -15,8 +15,9 @@
 /**
  * Replace what may be secret in an object that travels: every value in "data", "stringData" and
  * "binaryData"; texts whose names have password, token, secret, credential or private in them, or
- * stand beside a "name" that has; texts of several lines in which such a word is; and kubectl's
- * last applied configuration, which repeats all of them.
+ * stand beside a "name" that has; texts of several lines in which such a word is; URLs with a
+ * password or token before the host; and kubectl's last applied configuration, which repeats all
+ * of them.
  */
 void ab_record_redact(cJSON *object);
 

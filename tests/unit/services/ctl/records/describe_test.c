@@ -45,6 +45,20 @@ static void a_text_with_a_telling_name_is_hidden_however_deep(void **state)
             "{\"credentials\":{\"user\":\"<redacted>\",\"more\":[\"<redacted>\"]}}");
 }
 
+static void a_url_with_a_password_is_hidden(void **state)
+{
+    (void)state;
+    redacts("{\"repoURL\":\"https://me:hunter2@git.example.com/a\"}",
+            "{\"repoURL\":\"<redacted>\"}");
+    redacts("{\"message\":\"cannot fetch https://hunter2@git.example.com/a\",\"n\":"
+            "[\"ssh://me:hunter2@git.example.com/a\"]}",
+            "{\"message\":\"<redacted>\",\"n\":[\"<redacted>\"]}");
+    redacts("{\"a\":\"https://git.example.com/a@b\",\"b\":\"ssh://git@git.example.com/a\","
+            "\"c\":\"git@git.example.com:a\",\"d\":\"a://\"}",
+            "{\"a\":\"https://git.example.com/a@b\",\"b\":\"ssh://git@git.example.com/a\","
+            "\"c\":\"git@git.example.com:a\",\"d\":\"a://\"}");
+}
+
 static void a_value_beside_a_telling_name_is_hidden(void **state)
 {
     (void)state;
@@ -83,6 +97,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_a_secret_are_hidden_and_its_names_are_not),
         cmocka_unit_test(a_text_with_a_telling_name_is_hidden_however_deep),
+        cmocka_unit_test(a_url_with_a_password_is_hidden),
         cmocka_unit_test(a_value_beside_a_telling_name_is_hidden),
         cmocka_unit_test(a_file_that_speaks_of_secrets_is_hidden),
         cmocka_unit_test(what_kubectl_repeats_is_hidden),

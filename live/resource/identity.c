@@ -25,6 +25,7 @@ struct ab_resource_identities {
     ab_log *log;
     ab_file_stamps stamps;
     int64_t looked_ms;
+    uint64_t loads;    /* how often it was read */
     ab_map *agents;    /* by digest: agent's name (char *) */
     ab_agent_key *key; /* NULL: none */
 };
@@ -101,6 +102,7 @@ static ab_err load(ab_resource_identities *ids, ab_error *err)
     }
     ab_map_free(ids->agents, free);
     ids->agents = agents;
+    ids->loads++;
     return AB_ERR_OK;
 }
 
@@ -196,4 +198,43 @@ void ab_resource_identities_find(ab_resource_identities *ids, ab_str authorizati
     }
     if (found.ptr != NULL)
         (void)snprintf(agent, AB_RESOURCE_AGENT_MAX, "%.*s", AB_STR_ARG(found));
+}
+
+/* --- while a request is open --- */
+
+#define AUTHORIZATION_MAX (32u * 1024)
+
+/* Another one when tokens have come or gone. */
+static uint64_t version_of(ab_resource_identities *ids)
+{
+    reload_if_changed(ids);
+    return ids->loads + (ids->key == NULL ? 0 : ab_agent_key_refresh(ids->key));
+}
+
+void ab_resource_grant_take(ab_resource_grant *g, ab_resource_identities *ids, ab_str authorization,
+                            const char *agent)
+{
+    if (authorization.ptr == NULL)
+        return;
+    g->ids = ids;
+    g->version = version_of(ids);
+    ab_buf_init_secret(&g->authorization, AUTHORIZATION_MAX);
+    ab_buf_put(&g->authorization, authorization);
+    (void)snprintf(g->agent, sizeof(g->agent), "%s", agent);
+}
+
+bool ab_resource_grant_holds(ab_resource_grant *g)
+{
+    char agent[AB_RESOURCE_AGENT_MAX];
+    if (g->ids == NULL || g->version == version_of(g->ids))
+        return true;
+    g->version = version_of(g->ids);
+    ab_resource_identities_find(g->ids, ab_buf_str(&g->authorization), "", agent);
+    return strcmp(agent, g->agent) == 0;
+}
+
+void ab_resource_grant_fini(ab_resource_grant *g)
+{
+    ab_buf_wipe(&g->authorization);
+    *g = (ab_resource_grant){0};
 }

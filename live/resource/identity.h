@@ -39,3 +39,21 @@ void ab_resource_identities_free(ab_resource_identities *ids);
  */
 void ab_resource_identities_find(ab_resource_identities *ids, ab_str authorization,
                                  const char *common_name, char agent[AB_RESOURCE_AGENT_MAX]);
+
+/* The token by which a request was let in, while it is open. Zero-initialised: there is none. */
+typedef struct {
+    ab_resource_identities *ids;
+    uint64_t version; /* of the tokens, when it was good last */
+    ab_buf authorization;
+    char agent[AB_RESOURCE_AGENT_MAX];
+} ab_resource_grant;
+
+/** @param ids            borrowed, must outlive it
+ *  @param authorization  absent: it was let in without a token, and stays so; copied
+ *  @param agent          as ab_resource_identities_find has said */
+void ab_resource_grant_take(ab_resource_grant *g, ab_resource_identities *ids, ab_str authorization,
+                            const char *agent);
+/** Whether the token is still there, and for that agent; the files are looked at once a second. */
+bool ab_resource_grant_holds(ab_resource_grant *g);
+/** Wipe it. */
+void ab_resource_grant_fini(ab_resource_grant *g);

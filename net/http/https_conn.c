@@ -62,6 +62,14 @@ static bool is_trusted(ab_https_conn *c)
     return ab_tls_socket_is_trusted(c->socket, &s->tls);
 }
 
+/* Whether who asks may not any more, by the certificate or by what the application knows. */
+static bool has_lost_right(ab_https_conn *c)
+{
+    const ab_https_request *r = c->request;
+    return r != NULL &&
+           (ask_revoked(c) || (r->handler->may_go_on != NULL && !r->handler->may_go_on(r->arg)));
+}
+
 static void tell_request(ab_https_conn *c, const ab_http_head *head)
 {
     const ab_https_options *o = &c->server->options;
@@ -340,7 +348,7 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now)
     if (stuck || (!c->open && waited > (uint64_t)l->head_ms) ||
         (lingers && waited > AB_HTTPS_LINGER_MS && moved > AB_HTTPS_LINGER_MS))
         time_out(c, true);
-    else if ((c->request != NULL && ask_revoked(c)) || !is_trusted(c))
+    else if (has_lost_right(c) || !is_trusted(c))
         c->doomed = true;
     else if (c->state == AB_HTTPS_WEBSOCKET)
         ab_https_websocket_care(c, now);

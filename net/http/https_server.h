@@ -66,6 +66,9 @@ typedef struct {
     void (*on_message)(void *arg, ab_str piece, bool ends);
     /** There is room again after FULL. */
     void (*on_writable)(void *arg);
+    /** Asked at least every 500 ms while it is under way. False: who asks may not any more, and the
+     * connection is cut. */
+    bool (*may_go_on)(void *arg);
     /**
      * The end of the request; it is freed after this. Never NULL.
      *

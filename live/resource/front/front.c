@@ -72,6 +72,7 @@ static int read_request(ab_resource_front_request *r, const ab_https_info *info,
         return 401;
     }
     r->known = true;
+    ab_resource_grant_take(&r->grant, r->front->identities, authorization, r->agent);
     if (ab_resource_map_split_agent(ab_str_of(r->target), &named, &rest, err) != AB_ERR_OK) {
         r->agent[0] = '\0';
         return 400;

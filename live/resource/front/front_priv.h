@@ -37,6 +37,7 @@ typedef struct ab_resource_front_request {
     /* Who asked for what. */
     const char *who; /* "token", "certificate", "none" */
     bool known;      /* that is somebody's, and good */
+    ab_resource_grant grant;
     char agent[AB_RESOURCE_AGENT_MAX];
     char *method;
     char *target; /* without the agent's prefix; what `map` borrows from */
@@ -93,6 +94,8 @@ void ab_resource_front_end_waiting(ab_resource_front *front);
 
 /** The status for what ended a stream before its answer. */
 int ab_resource_front_status_of(ab_err code);
+/** Whether it may go on: as ab_https_handler.may_go_on. */
+bool ab_resource_front_may_go_on(void *arg);
 /** The HTTP request is over: free it all. @param why  as on_over of ab_https_handler */
 void ab_resource_front_end(ab_resource_front_request *r, ab_err why);
 

@@ -340,12 +340,19 @@ static void on_http_writable(void *arg)
     flush_down(arg);
 }
 
+bool ab_resource_front_may_go_on(void *arg)
+{
+    ab_resource_front_request *r = arg;
+    return ab_resource_grant_holds(&r->grant);
+}
+
 void ab_resource_front_end(ab_resource_front_request *r, ab_err why)
 {
     stop_waiting(r);
     if (r->stream != NULL)
         ab_live_stream_cancel(r->stream);
     ab_resource_front_audit_end(r, why);
+    ab_resource_grant_fini(&r->grant);
     ab_resource_fields_fini(&r->fields);
     ab_resource_logs_fini(&r->logs);
     ab_resource_messages_fini(&r->messages);
@@ -367,4 +374,5 @@ static void on_http_over(void *arg, ab_err why, unsigned close_code)
 const ab_https_handler ab_resource_front_handler = {.on_data = on_http_data,
                                                     .on_end = on_http_end,
                                                     .on_writable = on_http_writable,
+                                                    .may_go_on = ab_resource_front_may_go_on,
                                                     .on_over = on_http_over};

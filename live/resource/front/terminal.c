@@ -184,8 +184,11 @@ static void on_http_over(void *arg, ab_err why, unsigned close_code)
     ab_resource_front_end(arg, why);
 }
 
-const ab_https_handler ab_resource_front_terminal_handler = {
-    .on_message = on_message, .on_writable = on_writable, .on_over = on_http_over};
+const ab_https_handler ab_resource_front_terminal_handler = {.on_message = on_message,
+                                                             .on_writable = on_writable,
+                                                             .may_go_on =
+                                                                 ab_resource_front_may_go_on,
+                                                             .on_over = on_http_over};
 
 /* --- the request --- */
 

@@ -100,6 +100,14 @@ static void show_agent(const ab_page *p, ab_https_request *r, ab_str name)
     ab_buf_fini(&json);
 }
 
+/* By which it was let in; absent: by a certificate, or by nothing. */
+static ab_str token_of(const ab_page *p, const ab_https_info *info)
+{
+    return p->ids == NULL || info->certificate != NULL
+               ? AB_STR_NONE
+               : ab_http_head_find(info->head, "authorization");
+}
+
 static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info *info)
 {
     ab_str path = info->head->path;
@@ -115,7 +123,7 @@ static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info
         refuse(r, status,
                "without fleet.tokens or fleet.tls.ca the page answers to localhost only");
     else if (ab_str_is(path, "/api/stream") && ab_str_is(info->head->method, "GET"))
-        ab_page_viewers_take(p->viewers, r);
+        ab_page_viewers_take(p->viewers, r, p->ids, token_of(p, info));
     else if (ab_str_is(path, "/api/stream"))
         refuse(r, 405, "the stream has no end: GET only");
     else if (ab_str_is(path, "/api/agents"))

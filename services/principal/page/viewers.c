@@ -20,6 +20,7 @@ typedef struct viewer {
     uint64_t seen;  /* it knows all changes up to this one */
     bool begun;     /* it was told that all agents follow */
     unsigned quiet; /* turns in which it was sent nothing */
+    ab_resource_grant grant;
 } viewer;
 
 struct ab_page_viewers {
@@ -188,12 +189,21 @@ static void on_over(void *arg, ab_err why, unsigned close_code)
     LIST_REMOVE(v, link);
     if (--v->all->count == 0)
         end(v->all);
+    ab_resource_grant_fini(&v->grant);
     free(v);
 }
 
-static const ab_https_handler handler = {.on_writable = on_writable, .on_over = on_over};
+static bool may_go_on(void *arg)
+{
+    viewer *v = arg;
+    return ab_resource_grant_holds(&v->grant);
+}
 
-void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request)
+static const ab_https_handler handler = {
+    .on_writable = on_writable, .may_go_on = may_go_on, .on_over = on_over};
+
+void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request,
+                          ab_resource_identities *ids, ab_str authorization)
 {
     static const ab_http_field fields[] = {
         {{"content-type", 12}, {"text/event-stream", 17}},
@@ -205,6 +215,7 @@ void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request)
         return;
     }
     *v = (viewer){.all = all, .request = request};
+    ab_resource_grant_take(&v->grant, ids, authorization, "*");
     LIST_INSERT_HEAD(&all->viewers, v, link);
     all->count++;
     ab_https_take(request, &handler, v);

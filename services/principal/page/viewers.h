@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "live/resource/identity.h"
 #include "net/http/https_server.h"
 #include "services/principal/page/page.h"
 
@@ -19,7 +20,9 @@ ab_page_viewers *ab_page_viewers_new(uv_loop_t *loop, const ab_page_source *sour
 /** After the server, which has ended all requests. NULL is allowed. The loop must be run
  * afterwards. */
 void ab_page_viewers_free(ab_page_viewers *all);
-/** From inside on_request: answer with the stream. */
-void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request);
+/** From inside on_request: answer with the stream, until the token goes by which it was let in.
+ *  @param authorization  with its token; absent: it was let in without one */
+void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request,
+                          ab_resource_identities *ids, ab_str authorization);
 /** An agent is served from now on, or not any more. */
 void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served);

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Live access that is open when the certificate of one of its ends is revoked, or its authority is trusted no more: it ends, and
-there is no other until that is taken back. Over Kafka the sealed session decides, over gRPC the agent's stream."""
+"""Live access that is open when the certificate of one of its ends is revoked, its authority is trusted no more, or its token is
+taken away: it ends, and there is no other until that is taken back. Over Kafka the sealed session decides, over gRPC the agent's
+stream."""
 import hashlib
 import http.client
 import ssl
 import unittest
 
-from access import Access
+from access import TOKEN, TOKEN_W1, Access
 from daemons import TRANSPORT, only_kafka, wait_for
 
 
@@ -69,6 +70,23 @@ class Revoked(Access):
         self.lists["principal"].write_text("nonsense")
         wait_for("it is said", lambda: "cannot read the revoked certificates of live access" in self.principal.log.read_text())
         self.assertIn("agent is revoked", self.ask("GET", "/version").json()["message"])
+
+
+class Tokens(Access):
+    def test_a_token_that_is_taken_away(self):
+        self.ask_when_there("GET", "/version")
+        kept = self.begin("GET", self.path("services") + "?watch=true", token=TOKEN_W1)
+        watch = self.begin("GET", f"/agents/w1{self.path('services')}?watch=true", token=TOKEN)
+        self.assertEqual((watch.status, kept.status), (200, 200))
+        new = self.folder / "tokens.new"
+        new.write_text(f"{TOKEN_W1} w1\n")
+        new.rename(self.folder / "tokens")
+        with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
+            watch.read()
+        self.assertEqual(self.ask("GET", "/agents/w1/version", token=TOKEN).code, 401)
+        made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 1}]}}
+        self.apply(made)
+        self.assertIn(b'"ADDED"', kept.read1(65536))
 
 
 class Untrusted(Access):

@@ -70,10 +70,10 @@ class Clients(Beside):
     def both(self, **options):
         return self.ask(PAGE, **options), self.ask(RESOURCE, **options)
 
-    def stream(self):
+    def stream(self, name="w2", token=None):
         """The events of the fleet page, of which the head has come."""
-        connection = self.connect(PAGE)
-        connection.request("GET", "/api/stream")
+        connection = self.connect(PAGE, name)
+        connection.request("GET", "/api/stream", headers={"Authorization": f"Bearer {token}"} if token else {})
         answer = connection.getresponse()
         self.assertEqual(answer.status, 200)
         return answer
@@ -112,6 +112,14 @@ class File(Clients):
         self.assertEqual(self.both(), (403, 403))
         replace(self.revoked, "")
         wait_for("it is let in again", lambda: self.both() == (200, 503))
+
+    def test_a_stream_ends_whose_token_is_taken_away(self):
+        self.principal.start()
+        wait_for("it is let in", lambda: self.both(name=None, token=TOKEN) == (200, 503))
+        stream = self.stream(name=None, token=TOKEN)
+        replace(self.folder / "tokens", f"{TOKEN}-another *\n")
+        self.wait_for_cut(stream)
+        self.assertEqual(self.ask(PAGE, name=None, token=TOKEN), 401)
 
     def test_a_connection_ends_whose_authority_is_trusted_no_more(self):
         """Nobody else connects meanwhile: the files are looked at for its sake."""

@@ -146,6 +146,27 @@ static void a_token_of_the_key_counts_beside_those_of_the_file(void **state)
     assert_string_equal(agent, "w2");
 }
 
+static void a_grant_holds_as_long_as_its_token_is_there(void **state)
+{
+    fixture *f = *state;
+    ab_resource_grant one = {0}, none = {0};
+    load(f, ONE " one\n" ANY " *\n");
+    ab_resource_grant_take(&one, f->ids, AB_STR("Bearer " ONE), "one");
+    ab_resource_grant_take(&none, f->ids, AB_STR_NONE, "one");
+    write_file(f->path, ONE " one\n");
+    now_ms += 1000;
+    assert_true(ab_resource_grant_holds(&one));
+    write_file(f->path, ONE " another-agent\n");
+    now_ms += 1000;
+    assert_false(ab_resource_grant_holds(&one));
+    assert_true(ab_resource_grant_holds(&none));
+    write_file(f->path, ANY " one\n");
+    now_ms += 1000;
+    assert_false(ab_resource_grant_holds(&one));
+    ab_resource_grant_fini(&one);
+    ab_resource_grant_fini(&none);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +175,7 @@ int main(void)
         TEST(tokens_are_read_again_when_the_file_changed),
         TEST(a_wrong_line_is_named),
         TEST(a_token_of_the_key_counts_beside_those_of_the_file),
+        TEST(a_grant_holds_as_long_as_its_token_is_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

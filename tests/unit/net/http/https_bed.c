@@ -83,7 +83,11 @@ static void on_over(void *arg, ab_err why, unsigned code)
     free(x);
 }
 
-static const ab_https_handler handler = {on_data, on_end, on_message, on_writable, on_over};
+static const ab_https_handler handler = {.on_data = on_data,
+                                         .on_end = on_end,
+                                         .on_message = on_message,
+                                         .on_writable = on_writable,
+                                         .on_over = on_over};
 
 static void echo_head(ab_https_request *r, const ab_https_info *info)
 {

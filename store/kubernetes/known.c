@@ -11,6 +11,7 @@
 struct ab_kube_known {
     ab_map *entries; /* key -> entry */
     uint32_t round;  /* of the list that is or was read last */
+    uint32_t first;  /* of the lists of this store */
 };
 
 typedef struct {
@@ -54,6 +55,11 @@ size_t ab_kube_known_count(const ab_kube_known *k)
 void ab_kube_known_begin(ab_kube_known *k)
 {
     k->round++;
+}
+
+void ab_kube_known_distrust(ab_kube_known *k)
+{
+    k->first = k->round + 1;
 }
 
 static ab_err put_last(const entry *e, ab_str key, const char *api, ab_buf *out)
@@ -100,7 +106,8 @@ ab_kube_news ab_kube_known_compare(const ab_kube_known *k, const ab_object *obje
         return AB_KUBE_NEWER;
     if (!ab_str_is(ab_object_uid(object), e->uid))
         return AB_KUBE_REPLACED;
-    return ab_kube_version(ab_object_version(object)) == e->version ? AB_KUBE_SAME : AB_KUBE_NEWER;
+    bool same = ab_kube_version(ab_object_version(object)) == e->version && e->round >= k->first;
+    return same ? AB_KUBE_SAME : AB_KUBE_NEWER;
 }
 
 ab_err ab_kube_known_note(ab_kube_known *k, const ab_object *object)

@@ -22,6 +22,9 @@ void ab_kube_known_free(ab_kube_known *k);
 size_t ab_kube_known_count(const ab_kube_known *k);
 /** A new list begins: what is not noted from now on is old. */
 void ab_kube_known_begin(ab_kube_known *k);
+/** What was noted until now is of another store, where the same version may be another state.
+ * Before a list begins. */
+void ab_kube_known_distrust(ab_kube_known *k);
 /** What was noted for it before, as an object of kind, namespace, name, uid and resourceVersion.
  * @param api  apiVersion
  * @param out  owned by the caller

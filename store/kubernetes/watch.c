@@ -180,13 +180,25 @@ static void list_begin(ab_kube_watcher *w)
     list_page(w);
 }
 
+/* Versions were given out a second time: all is reported, also what has the one that was seen. */
+static void list_another(ab_kube_watcher *w)
+{
+    w->events.replaced(w->of.kube);
+    if (w->of.stopped)
+        return;
+    ab_kube_known_distrust(w->of.known);
+    list_begin(w);
+}
+
 static void list_end(ab_kube_watcher *w)
 {
     bool older = w->list_version > 0 && w->list_version < w->version;
     w->version = w->list_version;
     recovered(w);
-    if (older) /* found by the list that was due anyway */
-        w->events.replaced(w->of.kube);
+    if (older) { /* found by the list that was due anyway */
+        list_another(w);
+        return;
+    }
     ab_kube_collection_list_end(&w->of);
     w->whole = !w->of.unreadable;
     if (!w->of.stopped)
@@ -357,9 +369,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
     AB_WARN(w->of.kube->base.env.log, STORE,
             "listing again: the API server's data is older than before",
             AB_KV("where", (const char *)w->of.where));
-    w->events.replaced(w->of.kube);
-    if (!w->of.stopped)
-        list_begin(w);
+    list_another(w);
 }
 
 static void probe(ab_kube_watcher *w)

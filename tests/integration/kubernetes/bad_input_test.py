@@ -322,6 +322,25 @@ class Reading(Case):
         self.assertEqual(store.order("interrupted", "replaced", "absent", "resumed"),
                          ["interrupted", "replaced", "absent", "resumed"])
 
+    def test_a_version_that_was_given_out_a_second_time_is_another_state(self):
+        self.api.put("Application", "kept", spec={"n": 1})
+        before = self.api.version - 1
+        self.api.put("Application", "later", spec={"n": 1})
+        store = self.synced()
+        for way, limit in (("found before the watch", "1"), ("found by the list", "500")):
+            self.api.await_watch(LIST)
+            stop = self.api.fault(lambda r, limit=limit: r.path.endswith(LIST) and r.query.get("limit") == limit,
+                                  lambda r, way=way: r.refuse(500, "InternalError", way))
+            self.expire(store)
+            store.fault(way)
+            self.api.drop("Application", "later", event=False)
+            self.api.version = before
+            self.api.put("Application", "kept", spec={"n": way}, event=False)
+            stop()
+            store.change("seen", "kept", way)
+            self.api.put("Application", "later", spec={"n": way})
+            store.change("seen", "later", way)
+
     def test_a_store_restored_while_it_was_to_be_listed_anyway_is_another_one(self):
         self.api.put("Application", "kept", spec={"n": 1})
         self.api.put("Application", "lost", spec={"n": 1})

@@ -53,6 +53,21 @@ static void a_state_is_news_once(void **state)
     ab_kube_known_free(k);
 }
 
+static void in_another_store_the_same_version_is_news(void **state)
+{
+    (void)state;
+    ab_kube_known *k = ab_kube_known_new();
+    ab_kube_known_begin(k);
+    note(k, "a", "u", 1);
+    ab_kube_known_distrust(k);
+    ab_kube_known_begin(k);
+    assert_int_equal(compare(k, "u", 1), AB_KUBE_NEWER);
+    assert_int_equal(compare(k, "other", 1), AB_KUBE_REPLACED);
+    note(k, "a", "u", 1);
+    assert_int_equal(compare(k, "u", 1), AB_KUBE_SAME);
+    ab_kube_known_free(k);
+}
+
 static void
 what_is_kept_of_an_object_tells_which_one_it_was_and_nothing_of_its_content(void **state)
 {
@@ -141,6 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_is_news_once),
+        cmocka_unit_test(in_another_store_the_same_version_is_news),
         cmocka_unit_test(
             what_is_kept_of_an_object_tells_which_one_it_was_and_nothing_of_its_content),
         cmocka_unit_test(after_a_new_list_what_was_not_in_it_is_old),

@@ -233,6 +233,41 @@ class Rivals(Fleet):
             self.hub.status("argocd", "guestbook") or {}).get("conditions"))
 
 
+class AnotherName(Fleet):
+    """What docs/operate/agents.md says of an agent that is renamed, with mapping by destination."""
+
+    def principal_config(self):
+        return {**super().principal_config(), "mapping": "destination", "agents": [{"name": "w1"}, {"name": "w2"}]}
+
+    def agent_config(self, name="w1"):
+        config = {**super().agent_config(), "mapping": "destination", **self.carried(name)}
+        return {**config, "agent": {**config["agent"], "name": name}}
+
+    def test_it_is_refused_in_place_and_follows_the_procedure(self):
+        self.hub.write("argocd", "guestbook", application("guestbook", namespace="argocd"))
+        self.start()
+        self.arrives("guestbook", "1")
+        self.agent.stop()
+        self.agent.configure(self.agent_config("w2"))
+        done = subprocess.run([self.agent.program, "-c", self.agent.config], capture_output=True, text=True, timeout=120)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("was used by agent w1", done.stdout + done.stderr)
+        for path in (self.folder / "agent" / "data").iterdir():
+            path.unlink()
+        self.agent.start()
+        wait_for("its end is held back", lambda: self.principal.metric("argobus_deletions_held") == 1)
+        self.assertEqual(revision(self.spoke.read("argocd", "guestbook")), "1")
+        uid = self.spoke.sidecar("argocd", "guestbook")["uid"]
+
+        def move(app):
+            app["spec"]["destination"]["name"] = "w2"
+            app["spec"]["source"]["targetRevision"] = "2"
+        self.hub.edit("argocd", "guestbook", move)
+        self.arrives("guestbook", "2")
+        self.assertEqual(self.spoke.sidecar("argocd", "guestbook")["uid"], uid)
+        wait_for("nothing is held back", lambda: self.principal.metric("argobus_deletions_held") == 0)
+
+
 class AnotherMapping(Fleet):
     """What docs/operate/modes.md says of a change of the mapping."""
 

@@ -52,6 +52,19 @@ class Resync(Fleet):
         """How many were brought to their end."""
         return self.principal.metric("argobus_resyncs_total")
 
+    @only_kafka("only a log is replayed")
+    def test_a_first_reading_that_was_interrupted_begins_again(self):
+        unfinished = self.folder / "agent" / "data" / "replaying"
+        wait_for("the first reading is over", lambda: not unfinished.exists())
+        self.agent.kill()
+        unfinished.write_text("")
+        self.hub.remove("w1", "n0")
+        self.agent.start()
+        wait_for("so is this one", lambda: not unfinished.exists())
+        self.assertEqual(self.agent.metric("argobus_replays_total"), 1)
+        wait_for("the deletion is in effect", lambda: self.spoke.read("argocd", "n0") is None)
+        self.assertEqual(len(self.spoke.names("argocd")), MANY - 1)
+
     @only_kafka("there are no topics")
     def test_topics_deleted_under_a_running_pair(self):
         self.delete_topics()

@@ -176,6 +176,20 @@ class OneName(Fleet):
         self.arrives("guestbook", "1")
 
 
+class NameOfAnother(Fleet):
+    def agent_config(self):
+        config = super().agent_config()
+        config["agent"]["name"] = "w2"
+        return config
+
+    def test_an_agent_with_the_certificate_of_another_one_is_told(self):
+        self.principal.start()
+        self.agent.start(ready=False)
+        told = "the login is that of agent w1, and the process calls itself /agent/w2: correct agent.name"
+        wait_for("the agent is told", lambda: told in self.agent.why_unready())
+        wait_for("the principal says so", lambda: told in self.principal.log.read_text())
+
+
 class TokenKey(Fleet):
     def make_key(self):
         replace(self.key, openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"))

@@ -192,6 +192,20 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     ab_grpc_tell_wake(l);
 }
 
+static bool is_of_another(const ab_grpc_link *l, const ab_event *event)
+{
+    return l->env->env->role == AB_ROLE_PRINCIPAL &&
+           !ab_str_is(ab_event_attr(event, AB_CE_SOURCE), l->peer_source);
+}
+
+/* An agent with the certificate of another one. All that it sends would be refused, so that nothing
+ * would ever be in effect there, and it would not know. */
+static void turn_away(ab_grpc_link *l, const ab_event *event)
+{
+    snprintf(l->called, sizeof(l->called), "%.*s", AB_STR_ARG(ab_event_attr(event, AB_CE_SOURCE)));
+    ab_grpc_tell_wake(l);
+}
+
 void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
 {
     ab_grpc_hello hello;
@@ -200,6 +214,8 @@ void ab_grpc_handshake_hear(ab_grpc_link *l, const ab_event *event)
         ab_grpc_tell_refused(l, "hello", &err);
     else if (l->closed)
         l->greeted = l->greeted && !hello.base.leaving;
+    else if (is_of_another(l, event))
+        turn_away(l, event);
     else if (hello.base.leaving)
         ab_grpc_handshake_gone(l);
     else if (!is_credible(l, &hello, &err) || is_too_soon(l, &hello, &err))

@@ -159,6 +159,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     l->blocked = false;
     l->paused = false;
     l->refused = false;
+    l->called[0] = '\0';
     l->hello_sent = false;
     /* An agent speaks when it has heard which epoch the principal knows of it. */
     l->hello_due = l->env->env->role == AB_ROLE_PRINCIPAL;
@@ -258,12 +259,25 @@ static void transmit(ab_grpc_link *l)
         transmit_due(l);
 }
 
+static void cut_misnamed(ab_grpc_link *l)
+{
+    char why[256];
+    snprintf(why, sizeof(why),
+             "the login is that of agent %s, and the process calls itself %s: correct agent.name, "
+             "or give it credentials of its own",
+             l->agent, l->called);
+    l->called[0] = '\0';
+    cut(l, why);
+}
+
 /* What the upcalls gave us goes at once, while it is in the processor's caches. */
 void ab_grpc_link_run(ab_grpc_link *l)
 {
     if (l->refused)
         cut(l, "the control plane refuses the agent's mode; the next login tells why");
     l->refused = false;
+    if (l->called[0] != '\0')
+        cut_misnamed(l);
     ab_grpc_live_run(l);
     transmit(l);
     ab_grpc_receipt_report(l);

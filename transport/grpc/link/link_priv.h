@@ -90,7 +90,8 @@ struct ab_grpc_link {
     int64_t met_at;
     bool blocked; /* it is FULL */
     bool paused;
-    bool refused; /* the stream is to be cut; the next login is told why */
+    bool refused;    /* the stream is to be cut; the next login is told why */
+    char called[96]; /* "", or how the peer calls itself, not as it has logged in: to be cut, too */
     bool hello_due;
     bool hello_sent; /* on this stream */
     bool greeted;    /* the peer said hello on this stream, and does not leave */

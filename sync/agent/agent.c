@@ -292,11 +292,6 @@ bool ab_agent_is_replaying(const ab_agent *a)
     return a->replaying;
 }
 
-void ab_agent_caught_up(ab_agent *a)
-{
-    a->caught_up = true;
-}
-
 /* Once all is saved: else a crash would leave what is over to be carried out. */
 static void end_replay(ab_agent *a)
 {
@@ -305,6 +300,12 @@ static void end_replay(ab_agent *a)
     a->replaying = false;
     advance_all(a);
     ab_resync_go(&a->resync.engine);
+}
+
+void ab_agent_caught_up(ab_agent *a)
+{
+    a->caught_up = true;
+    end_replay(a); /* what comes from now on counts until it is in effect */
 }
 
 void ab_agent_pause(ab_agent *a, bool paused)

@@ -99,7 +99,7 @@ void ab_agent_resync(ab_agent *a, const char *why);
  * written to the store until ab_agent_caught_up and all that came before is saved, for it may be
  * long over. Before all else. */
 void ab_agent_replay(ab_agent *a);
-/** Is that not over yet? It ends in ab_agent_tick. */
+/** Is that not over yet? It ends in ab_agent_caught_up, or in the tick after the last save. */
 bool ab_agent_is_replaying(const ab_agent *a);
 /** All that the log had at the start was received. */
 void ab_agent_caught_up(ab_agent *a);

@@ -95,9 +95,9 @@ void ab_agent_log_lost(ab_agent *a);
  * @param why  for the log; a literal */
 void ab_agent_resync(ab_agent *a, const char *why);
 
-/** What it remembered is lost, and the principal's log is read from its beginning: nothing is
- * written to the store until ab_agent_caught_up and all that came before is saved, for it may be
- * long over. Before all else. */
+/** What it remembered is lost, and the principal's log is read from its beginning: no object that
+ * the store has is written to until ab_agent_caught_up and all that came before is saved, for it
+ * may be long over. Before all else. */
 void ab_agent_replay(ab_agent *a);
 /** Is that not over yet? It ends in ab_agent_caught_up, or in the tick after the last save. */
 bool ab_agent_is_replaying(const ab_agent *a);

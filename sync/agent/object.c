@@ -111,7 +111,7 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
 {
     bool reconciled =
         !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
-    if (o->agent->replaying) /* what it is to be may be long over */
+    if (o->agent->replaying && o->exists) /* what it is to be may be long over */
         return true;
     switch (o->source) {
     case SOURCE_NONE:

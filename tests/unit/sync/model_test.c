@@ -259,6 +259,7 @@ static void something_is_lost(int app)
         world_lose_log(&m.w, link);
     } else if (m.w.agent == NULL && below(2) == 0) {
         world_forget_all_desired(&m.w);
+        memset(m.written, 0, sizeof(m.written)); /* what is not there is made as the log has it */
         memset(own.forgot, true, sizeof(own.forgot));
         fake_log_replay(m.w.down);
     } else if (m.w.agent == NULL) {

@@ -324,13 +324,14 @@ void set_takes_ids_off(int app)
 {
     if (hub(app) == NULL)
         return;
+    bool unseen = m.w.principal == NULL || fake_store_choices(m.w.hub) > 0; /* by this principal */
     const int standing[] = {operation_of(hub(app)), refresh_of(hub(app))};
     for (int i = 0; i < 2; i++)
         if (standing[i] >= 0)
             m.requests[standing[i]].nameless = true;
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_OPERATION_ID, NULL);
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_REFRESH_ID, NULL);
-    if (m.w.principal == NULL)
+    if (unseen)
         excuse_nameless();
 }
 

@@ -51,6 +51,7 @@ static void on_change(void *arg, ab_store_change change, ab_object *object)
 static void on_event(void *arg, ab_delivery *delivery)
 {
     service *s = arg;
+    ab_agent_end_replay(s->machine);
     if (ab_service_takes(&s->base, delivery))
         ab_agent_deliver(s->machine, delivery->event, delivery);
 }

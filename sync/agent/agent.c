@@ -293,7 +293,7 @@ bool ab_agent_is_replaying(const ab_agent *a)
 }
 
 /* Once all is saved: else a crash would leave what is over to be carried out. */
-static void end_replay(ab_agent *a)
+void ab_agent_end_replay(ab_agent *a)
 {
     if (!a->replaying || !a->caught_up || a->unsaved > 0)
         return;
@@ -305,7 +305,7 @@ static void end_replay(ab_agent *a)
 void ab_agent_caught_up(ab_agent *a)
 {
     a->caught_up = true;
-    end_replay(a); /* what comes from now on counts until it is in effect */
+    ab_agent_end_replay(a);
 }
 
 void ab_agent_pause(ab_agent *a, bool paused)
@@ -319,7 +319,7 @@ void ab_agent_pause(ab_agent *a, bool paused)
 
 void ab_agent_tick(ab_agent *a)
 {
-    end_replay(a);
+    ab_agent_end_replay(a);
     ab_agent_guard_tick(a);
     ab_agent_resync_report_held(a);
     ab_reconciler_tick(&a->reconciler);

@@ -99,10 +99,13 @@ void ab_agent_resync(ab_agent *a, const char *why);
  * the store has is written to until ab_agent_caught_up and all that came before is saved, for it
  * may be long over. Before all else. */
 void ab_agent_replay(ab_agent *a);
-/** Is that not over yet? It ends in ab_agent_caught_up, or in the tick after the last save. */
+/** Is that not over yet? */
 bool ab_agent_is_replaying(const ab_agent *a);
 /** All that the log had at the start was received. */
 void ab_agent_caught_up(ab_agent *a);
+/** End it if all of that is saved; so do ab_agent_caught_up and ab_agent_tick. Before an event that
+ * comes later, so that it counts until it is in effect. */
+void ab_agent_end_replay(ab_agent *a);
 
 /** True: nothing is written to the store until it is false again, for another process of our name
  * is at work on it. */

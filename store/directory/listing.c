@@ -374,8 +374,8 @@ static void await_partial(const sweep *s)
             continue;
         ab_dir_file_set_partial(d, f, true);
         AB_INFO(d->base.env.log, STORE,
-                "a file was written just before the start, and lacks objects that it had: nothing "
-                "is deleted before it was closed, or read again",
+                "a file was written just before the start, and lacks objects that it had: they are "
+                "not deleted until it is closed, or read again",
                 AB_KV("file", f->path), AB_KV("wait_ms", s->wait_us / 1000));
     }
     if (d->partial > 0)

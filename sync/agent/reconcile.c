@@ -49,7 +49,7 @@ static void decide_was_managed(ab_agent_object *o, const ab_object *local)
     bool copied = !ab_agent_is_autonomous(o->agent);
     if (copied)
         AB_INFO(o->agent->env.log, SYNC,
-                "a copy of another object of the principal: it keeps no annotations of that one",
+                "removing the annotations of another object, of which a user has made this copy",
                 AB_KV("object", (const char *)o->key));
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_agent_own(local, copied, &text);

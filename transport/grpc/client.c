@@ -48,7 +48,7 @@ void ab_grpc_client_leave_draining(ab_grpc *g)
     if (!g->client.draining)
         return;
     AB_INFO(g->base.env.log, TRANSPORT,
-            "connecting again: the connection takes no more calls, by the principal or a proxy");
+            "connecting again: the principal or a proxy takes no more calls on the connection");
     start_over(g);
 }
 

@@ -2,34 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live access through a proxy that speaks HTTP/2, nginx, which ends connections by age and number of calls: after its
 GOAWAY the stream goes on, on a connection that takes no further call."""
-import os
-import shutil
-import subprocess
 import time
 import unittest
 
 from access import Access
 from daemons import wait_for
+from nginx import Nginx
 from ports import free_port
 
-NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 CALLS = 4  # of a connection: three are those of a login
 TOKEN_S = 5  # after that, a call for live events needs another login
 
-CONFIG = """
-daemon off;
-master_process off;
-pid {folder}/pid;
-error_log {folder}/error.log info;
-events {{ worker_connections 64; }}
-http {{
-    access_log {folder}/access.log;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    server {{
+SERVER = """
         listen 127.0.0.1:{port} ssl http2;
         ssl_protocols TLSv1.3;
         ssl_certificate {certs}/server.crt;
@@ -45,8 +29,6 @@ http {{
             grpc_read_timeout 1h;
             grpc_send_timeout 1h;
         }}
-    }}
-}}
 """
 
 
@@ -58,14 +40,10 @@ class BehindProxy(Access):
         super().setUp()
 
     def start(self):
-        folder = self.folder / "nginx"
-        folder.mkdir()
-        config = folder / "nginx.conf"
-        config.write_text(CONFIG.format(folder=folder, port=self.proxy_port, certs=self.certs, calls=CALLS,
-                                        principal=self.grpc_port))
-        proxy = subprocess.Popen([NGINX, "-c", config, "-e", folder / "error.log"])
-        self.addCleanup(proxy.wait)
-        self.addCleanup(proxy.terminate)
+        proxy = Nginx(self.folder / "nginx", SERVER.format(port=self.proxy_port, certs=self.certs, calls=CALLS,
+                                                           principal=self.grpc_port))
+        self.addCleanup(proxy.stop)
+        proxy.start()
         super().start()
 
     def principal_config(self):

@@ -2,33 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A proxy that speaks only HTTP/1.1, nginx, between an agent and its principal: docs/operate/grpc.md says how both are
 set up for it."""
-import os
-import shutil
 import subprocess
 import time
 import unittest
 
 from daemons import Fleet, application, wait_for
+from nginx import Nginx
 from ports import free_port
 
-NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
 ENDED = "the stream has ended"
 HEALTHY = {"health": {"status": "Healthy"}}
 
-CONFIG = """
-daemon off;
-master_process off;
-pid {folder}/pid;
-error_log {folder}/error.log info;
-events {{ worker_connections 64; }}
-http {{
-    access_log {folder}/access.log;
-    client_body_temp_path {folder}/body;
-    proxy_temp_path {folder}/proxy;
-    fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi;
-    scgi_temp_path {folder}/scgi;
-    server {{
+SERVER = """
         listen 127.0.0.1:{port} ssl;
         ssl_protocols TLSv1.3;
         ssl_certificate {tls[cert]};
@@ -41,27 +26,7 @@ http {{
             {location}
         }}
         {server}
-    }}
-}}
 """
-
-
-class Nginx:
-    def __init__(self, folder, **config):
-        folder.mkdir()
-        self.folder = folder
-        self.config = folder / "nginx.conf"
-        self.config.write_text(CONFIG.format(folder=folder, **config))
-        self.process = None
-
-    def start(self):
-        self.process = subprocess.Popen([NGINX, "-c", self.config, "-e", self.folder / "error.log"])
-
-    def stop(self):
-        if self.process is not None:
-            self.process.terminate()
-            self.process.wait()
-            self.process = None
 
 
 class Proxied(Fleet):
@@ -73,7 +38,8 @@ class Proxied(Fleet):
         self.proxy_port = free_port()
         super().setUp()
         tls = super().grpc("server")["tls"]
-        self.proxy = Nginx(self.folder / "nginx", port=self.proxy_port, tls=tls, idle_s=self.idle_s, **self.nginx(tls))
+        self.proxy = Nginx(self.folder / "nginx", SERVER.format(port=self.proxy_port, tls=tls, idle_s=self.idle_s,
+                                                                **self.nginx(tls)))
         self.addCleanup(self.proxy.stop)
         self.proxy.start()
 

@@ -44,7 +44,7 @@ static void put_part(FILE *f, const char *name)
     assert_int_equal(fflush(f), 0);
 }
 
-/* The file is emptied and written anew, up to its second object, while no store runs. */
+/* The file is emptied and written again, up to its second object, while no store runs. */
 static FILE *begin_writing(world *w)
 {
     FILE *f = fopen(path_of(w, FILE_NAME), "w");

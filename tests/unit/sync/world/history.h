@@ -23,7 +23,7 @@ struct request {
     bool standing;  /* still on the hub's object, as the user put it */
     bool withdrawn; /* by the user: replaced, or its object deleted */
     bool refused;
-    bool nameless; /* its id was taken off: a principal that starts anew gives it another */
+    bool nameless; /* its id was taken off: a restarted principal gives it another */
     bool restored; /* it stands in a backup that came back: it may be asked for again, or not */
     int executed;
     char executed_on[24]; /* uid of the local object */

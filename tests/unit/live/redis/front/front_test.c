@@ -231,8 +231,9 @@ static void a_client_that_never_reads_is_waited_for_10_seconds(void **state)
     int redis;
     int client = bed_begin(b, bed_words("GET k"), &redis);
     ab_redis_conn *c = AB_LINK_OF(b->front->conns.next, ab_redis_conn, link);
-    bed_send(b, redis, "$33554432\r\n");
-    send_much(b, redis);
+    /* What is sent to redis's side may end up in the kernel, whose buffers grow as it likes. */
+    for (size_t n = 0; n < MUCH; n += sizeof(zeros))
+        ab_buf_put(ab_redis_wire_out(c->client), (ab_str){zeros, sizeof(zeros)});
     c->ops->end(c);
     int64_t until = joined_now_ms() + 1200; /* the front looks twice a second */
     while (joined_now_ms() < until)

@@ -4,9 +4,12 @@
 #include "base/core/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WORD_MAX 64
 
@@ -19,6 +22,45 @@ static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err
     former[strcspn(former, "\r\n")] = '\0';
     ab_buf_fini(&text);
     return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
+}
+
+static ab_err check_writable(const char *folder, const char *option, ab_error *err)
+{
+    struct stat st;
+    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode))
+        return ab_fail(err, AB_ERR_CONFIG, "%s: %s is not a folder", option, folder);
+    if (faccessat(AT_FDCWD, folder, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+        return ab_fail_errno(err, AB_ERR_CONFIG, errno,
+                             "%s: this user cannot read and write in folder %s", option, folder);
+    return AB_ERR_OK;
+}
+
+/* As mkdir would find it. */
+static ab_err check_parent(const char *folder, const char *option, ab_error *err)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof(path), "%s", folder);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return ab_fail(err, AB_ERR_CONFIG, "%s: the path is too long", option);
+    if (faccessat(AT_FDCWD, dirname(path), W_OK | X_OK, AT_EACCESS) != 0)
+        return ab_fail_errno(err, AB_ERR_CONFIG, errno,
+                             "%s: %s does not exist, and a start cannot create it", option, folder);
+    return AB_ERR_OK;
+}
+
+ab_err ab_data_check(const ab_config *config, const char *option, ab_error *err)
+{
+    const char *folder = ab_config_str(config, option);
+    ab_err e = AB_ERR_OK;
+    if (folder != NULL)
+        e = access(folder, F_OK) != 0 && errno == ENOENT ? check_parent(folder, option, err)
+                                                         : check_writable(folder, option, err);
+    if (e != AB_ERR_OK || strcmp(ab_config_str(config, "store.kind"), "directory") != 0)
+        return e;
+    folder = ab_config_str(config, "store.directory.path");
+    return folder == NULL || folder[0] == '\0'
+               ? ab_fail(err, AB_ERR_CONFIG, "store.directory.path is not set; name a folder")
+               : check_writable(folder, "store.directory.path", err);
 }
 
 static ab_err make_folder(const char *folder, const char *option, ab_error *err)

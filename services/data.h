@@ -8,8 +8,16 @@
  */
 #pragma once
 
-#include "base/core/error.h"
+#include "base/config/config.h"
 
+/**
+ * Would a start find the folder that this option names, where it is set, and the one of a store of
+ * manifests? Nothing is made or changed.
+ *
+ * @param option  names a folder that a start makes where its parent folder exists
+ * @return CONFIG, with the option, the folder and what is wrong
+ */
+AB_MUST_USE ab_err ab_data_check(const ab_config *config, const char *option, ab_error *err);
 /**
  * Make the folder unless it is there, and see that it was used with this mapping, or with none yet:
  * then it is noted.

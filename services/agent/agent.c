@@ -193,6 +193,11 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_AGENT, name, err) : e;
 }
 
+ab_err ab_agent_check_folders(const ab_config *config, ab_error *err)
+{
+    return ab_data_check(config, "agent.data", err);
+}
+
 static ab_err restore_row(void *arg, ab_str key, const ab_received_state *received)
 {
     return ab_agent_restore(arg, key, received);

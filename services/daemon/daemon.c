@@ -27,33 +27,6 @@
 
 enum { EXIT_IN_ORDER = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static const ab_option option_rows[] = {
-    {.name = "log.level",
-     .kind = AB_OPT_STRING,
-     .deflt = "info",
-     .reloadable = true,
-     .help = "Log level (error, warn, info, debug), optionally with levels for areas: "
-             "info,kafka=debug."},
-    {.name = "log.format",
-     .kind = AB_OPT_ENUM,
-     .deflt = "text",
-     .choices = "text|json",
-     .help = "Form of the log lines on standard error."},
-    {.name = "http.address",
-     .kind = AB_OPT_STRING,
-     .deflt = "127.0.0.1:8080",
-     .help = "Where /healthz, /readyz and /metrics are served, host:port; :8080 is all addresses, "
-             "\"\" is off."},
-    {.name = "stop.timeout",
-     .kind = AB_OPT_DURATION,
-     .deflt = "30s",
-     .min = 100,
-     .max = 3600000,
-     .help = "How long an orderly stop may take; after that the process exits at once."},
-};
-
-const ab_options ab_daemon_options = {option_rows, sizeof(option_rows) / sizeof(option_rows[0])};
-
 /* One run. The part that the program sees comes first, so that one leads to the other. */
 typedef struct {
     ab_daemon daemon;
@@ -115,6 +88,9 @@ static ab_err load_config(run *r, ab_config **out, ab_error *err)
     e = check_own_options(c, err);
     if (e == AB_ERR_OK && r->daemon.program->check != NULL)
         e = r->daemon.program->check(c, err);
+    if (e == AB_ERR_OK && r->args.mode == AB_RUN_CHECK_CONFIG &&
+        r->daemon.program->check_folders != NULL)
+        e = r->daemon.program->check_folders(c, err);
     if (e == AB_ERR_OK)
         *out = c;
     else

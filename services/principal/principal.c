@@ -120,6 +120,11 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 
+ab_err ab_principal_check_folders(const ab_config *config, ab_error *err)
+{
+    return ab_data_check(config, "principal.data", err);
+}
+
 static ab_err make_machine(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;

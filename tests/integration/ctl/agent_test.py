@@ -31,7 +31,7 @@ class Agent(Ctl):
 
     def check_config(self, folder):
         done = subprocess.run([BIN / "argobus-agent", "-c", "agent.yaml", "--check-config", "--set", "store.kind=directory",
-                               "--set", "store.directory.path=store"], cwd=self.folder / folder, capture_output=True, text=True,
+                               "--set", "store.directory.path=."], cwd=self.folder / folder, capture_output=True, text=True,
                               timeout=60)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 

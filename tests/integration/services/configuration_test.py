@@ -127,6 +127,16 @@ class BadConfiguration(Configuration):
             tls = [word for name, file in files.items() for word in ("--set", f"kafka.tls.{name}={file}")]
             self.refused(f"kafka.tls.{option}: ", f"{wrong} is not a PEM file", args=[*TLS, *tls])
 
+    def test_a_folder_that_a_start_could_not_use_is_named(self):
+        file = self.file.with_name("file")
+        file.write_text("")
+        for option in ("agent.data", "store.directory.path"):
+            self.refused(f"{option}: ", "file is not a folder", args=["--set", f"{option}=file"])
+            self.refused(f"{option}: ", "nowhere/at/all", "No such file", args=["--set", f"{option}=nowhere/at/all"])
+        self.refused("store.directory.path: ", "later", "No such file", args=["--set", "store.directory.path=later"])
+        self.assertEqual(self.check("--set", "agent.data=later"), (0, ""))
+        self.assertFalse(file.with_name("later").exists())
+
     def test_an_agent_name_that_is_no_label_is_refused(self):
         self.refused("agent.name", "DNS label", args=["--set", "agent.name=W1.example"])
 

@@ -11,6 +11,7 @@
 #include "net/http/server.h"
 #include "services/daemon/args_priv.h"
 #include "services/daemon/certificates.h"
+#include "services/daemon/core_dumps.h"
 #include "services/daemon/loop_meter.h"
 #include "services/daemon/memory.h"
 #include "services/daemon/notify_priv.h"
@@ -345,6 +346,7 @@ static int run_daemon(run *r)
     ab_daemon *d = &r->daemon;
     ab_error err = {0};
     signal(SIGPIPE, SIG_IGN);
+    ab_core_dumps_allow(ab_config_bool(d->config, "core-dumps"));
     d->metrics = ab_metrics_new();
     if (d->metrics == NULL || open_log(r, &err) != AB_ERR_OK ||
         ab_certificates_new(r->tables, r->table_count, d->config, d->metrics, &r->certificates) !=
@@ -444,6 +446,7 @@ static void collect_tables(run *r, const ab_daemon_program *program)
 int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv)
 {
     ab_memory_bound();
+    ab_core_dumps_allow(false); /* checking the configuration reads keys */
     run *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return EXIT_FAILED;

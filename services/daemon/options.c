@@ -24,6 +24,11 @@ static const ab_option option_rows[] = {
      .min = 100,
      .max = 3600000,
      .help = "How long an orderly stop may take; after that the process exits at once."},
+    {.name = "core-dumps",
+     .kind = AB_OPT_BOOL,
+     .deflt = "false",
+     .help = "Whether a crash may write a core dump, and debuggers of the same user may attach. A "
+             "dump contains private keys, passwords and the Secrets that were opened."},
 };
 
 const ab_options ab_daemon_options = {option_rows, sizeof(option_rows) / sizeof(option_rows[0])};

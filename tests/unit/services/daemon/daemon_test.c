@@ -338,6 +338,18 @@ static void check_config_says_ok_or_what_is_wrong(void **state)
               ARGS("--check-config", "--config=/nowhere/x"));
 }
 
+static void memory_is_dumped_only_if_the_configuration_says_so(void **state)
+{
+    (void)state;
+    child c = start(NULL, ARGS("--set=http.address=127.0.0.1:0", "--set", "tiny.start=fail"));
+    assert_int_equal(end_of(&c), 1);
+    assert_said(&c, "dumpable value=0");
+    c = start(NULL, ARGS("--set=http.address=127.0.0.1:0", "--set", "tiny.start=fail", "--set",
+                         "core-dumps=true"));
+    assert_int_equal(end_of(&c), 1);
+    assert_said(&c, "dumpable value=1");
+}
+
 static void own_options_are_checked_too(void **state)
 {
     (void)state;
@@ -383,6 +395,7 @@ int main(void)
         cmocka_unit_test(failing_to_start_ends_with_1),
         cmocka_unit_test(a_fatal_error_drains_and_ends_with_1),
         cmocka_unit_test(check_config_says_ok_or_what_is_wrong),
+        cmocka_unit_test(memory_is_dumped_only_if_the_configuration_says_so),
         cmocka_unit_test(own_options_are_checked_too),
         cmocka_unit_test(usage_errors_end_with_2),
         cmocka_unit_test(what_can_be_printed_is_printed),

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static const ab_option option_rows[] = {
     {.name = "tiny.start",
@@ -33,10 +34,20 @@ static void log_word(ab_daemon *d)
     AB_INFO(d->log, MAIN, "word", AB_KV("word", ab_config_str(d->config, "tiny.word")));
 }
 
+/* Where a program would read its keys. */
+static ab_err check(const ab_config *config, ab_error *err)
+{
+    (void)config;
+    return prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL) == 0
+               ? AB_ERR_OK
+               : ab_fail(err, AB_ERR_CONFIG, "a crash would write the keys into a core dump");
+}
+
 static ab_err start(ab_daemon *d, ab_error *err)
 {
     const char *how = ab_config_str(d->config, "tiny.start");
     log_word(d);
+    AB_INFO(d->log, MAIN, "dumpable", AB_KV("value", prctl(PR_GET_DUMPABLE, 0UL, 0UL, 0UL, 0UL)));
     if (strcmp(how, "fail") == 0)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "told to fail");
     if (strcmp(how, "fatal") == 0) {
@@ -98,6 +109,7 @@ int main(int argc, char **argv)
         .name = "tiny-daemon",
         .tables = tables,
         .table_count = 1,
+        .check = check,
         .start = start,
         .stop = stop,
         .reload = reload,

@@ -53,7 +53,8 @@ typedef struct ab_daemon {
 
 /**
  * Options every daemon has: log.level, log.format, http.address ("host:port"; "" = off),
- * stop.timeout, core-dumps. ab_daemon_main adds it to the program's own tables unless it is among them.
+ * stop.timeout, core-dumps. ab_daemon_main adds it to the program's own tables unless it is among
+ * them.
  */
 extern const ab_options ab_daemon_options;
 

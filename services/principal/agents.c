@@ -83,6 +83,7 @@ static void on_removed(void *arg, const char *agent)
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
     forget_lines(s, agent);
+    ab_presence_log_forget(s->presence_log, agent);
     ab_metrics_drop_agent(s->base.daemon->metrics, ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));
 }
@@ -344,12 +345,13 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     s->senders = ab_map_new();
     s->claimed_modes = ab_map_new();
     s->lines = ab_map_new();
+    s->presence_log = ab_presence_log_new(d->log, d->clock);
     s->changes = ab_changes_new(d->metrics);
     s->fleet = ab_fleet_new(d->clock);
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
-    if (s->senders == NULL || s->claimed_modes == NULL || s->lines == NULL || s->changes == NULL ||
-        s->fleet == NULL || s->registry == NULL ||
+    if (s->senders == NULL || s->claimed_modes == NULL || s->lines == NULL ||
+        s->presence_log == NULL || s->changes == NULL || s->fleet == NULL || s->registry == NULL ||
         ab_app_meter_init(&s->app_meter, d->metrics, s->machine) != AB_ERR_OK ||
         ab_registry_list(s->registry, d->config) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -363,6 +365,7 @@ void ab_principal_agents_free(service *s)
     ab_map_free(s->senders, free);
     ab_map_free(s->claimed_modes, NULL);
     ab_map_free(s->lines, NULL);
+    ab_presence_log_free(s->presence_log);
     ab_changes_free(s->changes);
     ab_app_meter_fini(&s->app_meter);
     ab_fleet_free(s->fleet);

@@ -136,9 +136,7 @@ static void on_event(void *arg, ab_delivery *delivery)
 static void on_peer(void *arg, const char *agent, bool up, const ab_peer *peer)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, up ? "agent connected" : "agent disconnected",
-            AB_KV("agent", agent), AB_KV("mode", peer == NULL ? "" : peer->mode),
-            AB_KV("version", peer == NULL ? "" : peer->version));
+    ab_presence_log_note(s->presence_log, agent, up ? peer : NULL);
     ab_fleet_note_peer(s->fleet, agent, peer);
     if (up)
         ab_principal_agents_note(s, agent, peer);
@@ -158,8 +156,10 @@ static void on_written(void *arg, const char *agent, ab_event *head)
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, "ready to send to the agent", AB_KV("agent", agent),
-            AB_KV("epoch", (int64_t)epoch));
+    int64_t held = 0;
+    if (ab_presence_log_may(s->presence_log, agent, &held))
+        AB_INFO(s->base.daemon->log, MAIN, "ready to send to the agent", AB_KV("agent", agent),
+                AB_KV("epoch", (int64_t)epoch), AB_KV("held_back", held));
     ab_principal_ready(s->machine, agent, epoch);
     ab_principal_service_wake(s, agent);
 }
@@ -179,7 +179,10 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
-    AB_INFO(s->base.daemon->log, MAIN, "caught up with the agent", AB_KV("agent", agent));
+    int64_t held = 0;
+    if (ab_presence_log_may(s->presence_log, agent, &held))
+        AB_INFO(s->base.daemon->log, MAIN, "caught up with the agent", AB_KV("agent", agent),
+                AB_KV("held_back", held));
     ab_principal_caught_up(s->machine, agent);
 }
 

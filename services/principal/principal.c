@@ -237,6 +237,7 @@ static void on_tick(ab_service *base)
     if (s->persisted.agents != NULL)
         ab_persisted_agents_save(&s->persisted);
     ab_principal_tick(s->machine);
+    ab_presence_log_tick(s->presence_log);
     ab_holds_tick(s->holds);
     if (s->base.listed)
         ab_registration_tick(s->registration);

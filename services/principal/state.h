@@ -15,6 +15,7 @@
 #include "services/principal/live/live.h"
 #include "services/principal/page/page.h"
 #include "services/principal/persisted_agents.h"
+#include "services/principal/presence_log.h"
 #include "services/principal/recipients.h"
 #include "services/principal/registration/registration.h"
 #include "services/principal/registry.h"
@@ -36,6 +37,7 @@ typedef struct {
     ab_link unsent;        /* senders that have something to send */
     ab_map *claimed_modes; /* agent -> the ab_mode_set that it says it has */
     ab_map *lines;         /* agent -> the ab_log_quota of those that it causes */
+    ab_presence_log *presence_log;
     ab_registry *registry;
     ab_registration *registration; /* NULL: agents cannot register themselves */
     ab_holds *holds;

@@ -18,10 +18,13 @@ static void end_pushes(ab_grpc_call *stream)
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc_call *c = arg;
-    if (c->link != NULL && ab_grpc_link_stream(c->link) != NULL)
+    int64_t held = 0;
+    if (c->link != NULL && ab_grpc_link_stream(c->link) != NULL &&
+        ab_grpc_link_may_log_stream(c->link, &held))
         AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream ended",
                 AB_KV("agent", ab_grpc_link_agent(c->link)),
-                AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text));
+                AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text),
+                AB_KV("held_back", held));
     c->call = NULL;
     end_pushes(c);
     if (c->compat != NULL)
@@ -150,9 +153,12 @@ void ab_grpc_stream_open(ab_grpc_call *c)
         ab_rpc_cancel(c->call);
         return;
     }
-    AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream opened", AB_KV("agent", c->identity.agent),
+    int64_t held = 0;
+    if (ab_grpc_link_may_log_stream(l, &held))
+        AB_INFO(
+            c->grpc->base.env.log, TRANSPORT, "stream opened", AB_KV("agent", c->identity.agent),
             AB_KV("address", c->peer->address), AB_KV("method", c->identity.method),
-            AB_KV("speaks", is_argobus(c) ? "argobus" : "argocd-agent"));
+            AB_KV("speaks", is_argobus(c) ? "argobus" : "argocd-agent"), AB_KV("held_back", held));
     attach(c, l);
 }
 

@@ -62,8 +62,9 @@ class LogLines(Fleet):
         for number in range(TIMES):
             agent.begin(3 + 4 * number, SUBSCRIBE, token, ("argobus-version", "0.1"))
             agent.begin(5 + 4 * number, SUBSCRIBE, token)
-            wait_for("it is there", lambda: self.principal.log.read_text().count("agent connected agent=w2") > number)
-        self.is_logged_less("replaying the agent's log agent=w2")
+            wait_for("it is the other", lambda: self.principal.metric("argobus_grpc_streams_cut_total") == 2 * number + 1)
+        for line in ("replaying the agent's log agent=w2", "agent connected agent=w2", "stream opened agent=w2"):
+            self.is_logged_less(line)
 
     def test_calls_whose_certificate_is_revoked(self):
         agent, token = self.connected()

@@ -84,6 +84,9 @@ void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
  * @param held  as of ab_log_quota_pass */
 bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held);
 
+/** The same for the lines about its streams, which leave room for those that say what is wrong. */
+bool ab_grpc_link_may_log_stream(ab_grpc_link *l, int64_t *held);
+
 /** What our hello names this end of the link; the call for live events names it too. */
 const char *ab_grpc_link_instance(const ab_grpc_link *l);
 /** PRINCIPAL: whether the peer that has said hello on the stream is this instance. */

@@ -127,6 +127,7 @@ struct ab_grpc_link {
 
     ab_grpc_link_metrics metrics; /* none while it is not served */
     ab_log_quota lines;           /* that the peer has caused */
+    ab_log_quota stream_lines;    /* about its streams */
 };
 
 /* tell.c */

@@ -25,6 +25,11 @@ bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held)
     return ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), held);
 }
 
+bool ab_grpc_link_may_log_stream(ab_grpc_link *l, int64_t *held)
+{
+    return ab_log_quota_pass(&l->stream_lines, ab_clock_mono_ms(l->env->env->clock), held);
+}
+
 void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *err)
 {
     int64_t held = 0;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/principal/presence_log.h"
+
+#include "base/core/list.h"
+#include "base/core/map.h"
+#include "base/observe/log_quota.h"
+
+#include <stdlib.h>
+
+struct agent {
+    ab_log_quota lines;
+    ab_link in_held; /* while the last line about it is not true; else in no list */
+    bool up;
+    bool logged_up;
+};
+
+struct ab_presence_log {
+    ab_log *log;
+    const ab_clock *clock;
+    ab_map *agents; /* name -> struct agent */
+    ab_link held;
+};
+
+ab_presence_log *ab_presence_log_new(ab_log *log, const ab_clock *clock)
+{
+    ab_presence_log *l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return NULL;
+    *l = (ab_presence_log){.log = log, .clock = clock, .agents = ab_map_new()};
+    ab_link_init(&l->held);
+    if (l->agents != NULL)
+        return l;
+    free(l);
+    return NULL;
+}
+
+void ab_presence_log_free(ab_presence_log *l)
+{
+    if (l == NULL)
+        return;
+    ab_map_free(l->agents, NULL);
+    free(l);
+}
+
+static struct agent *find(const ab_presence_log *l, const char *name)
+{
+    struct agent *a = ab_map_make(l->agents, ab_str_of(name), sizeof(*a));
+    if (a != NULL && a->in_held.next == NULL)
+        ab_link_init(&a->in_held);
+    return a;
+}
+
+bool ab_presence_log_may(ab_presence_log *l, const char *agent, int64_t *held)
+{
+    struct agent *a = find(l, agent);
+    return a != NULL && ab_log_quota_pass(&a->lines, ab_clock_mono_ms(l->clock), held);
+}
+
+static void write_line(ab_presence_log *l, const char *name, struct agent *a, const ab_peer *peer,
+                       int64_t held)
+{
+    AB_INFO(l->log, MAIN, a->up ? "agent connected" : "agent disconnected", AB_KV("agent", name),
+            AB_KV("mode", peer == NULL ? "" : peer->mode),
+            AB_KV("version", peer == NULL ? "" : peer->version), AB_KV("held_back", held));
+    a->logged_up = a->up;
+}
+
+void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *peer)
+{
+    struct agent *a = find(l, agent);
+    int64_t held = 0;
+    if (a == NULL)
+        return;
+    a->up = peer != NULL;
+    if (ab_presence_log_may(l, agent, &held))
+        write_line(l, agent, a, peer, held);
+    if (a->up == a->logged_up)
+        ab_link_remove(&a->in_held);
+    else
+        ab_list_append(&l->held, &a->in_held);
+}
+
+void ab_presence_log_tick(ab_presence_log *l)
+{
+    int64_t now_ms = ab_clock_mono_ms(l->clock), held = 0;
+    for (ab_list_iter i = ab_list_first(&l->held); i.link != NULL; ab_list_next(&i)) {
+        struct agent *a = AB_LINK_OF(i.link, struct agent, in_held);
+        if (now_ms < a->lines.until_ms || !ab_log_quota_pass(&a->lines, now_ms, &held))
+            continue;
+        write_line(l, ab_map_at(a).key.ptr, a, NULL, held);
+        ab_link_remove(&a->in_held);
+    }
+}
+
+void ab_presence_log_forget(ab_presence_log *l, const char *agent)
+{
+    struct agent *a = ab_map_find(l->agents, ab_str_of(agent));
+    if (a == NULL)
+        return;
+    if (a->in_held.next != NULL)
+        ab_link_remove(&a->in_held);
+    ab_map_drop(l->agents, a);
+}

@@ -100,6 +100,7 @@ struct ab_dir {
     bool started;
     bool listed;   /* the first listing was read */
     bool sweeping; /* before `listed` is set */
+    bool waited;   /* likewise, for files that were moved away just before the start */
     bool synced;
     bool lost; /* the root itself is gone: nothing that is missing is deleted */
     bool stopping;
@@ -108,7 +109,8 @@ struct ab_dir {
     int handles;                   /* open libuv handles */
     uv_timer_t grace;              /* runs while entries are missing */
     uv_timer_t retry;              /* reads again what failed for lack of space */
-    uv_timer_t reread;             /* reads again what was written just before the start */
+    uv_timer_t reread; /* reads again what was written, or looks again for what was moved
+                          away, just before the start */
     int64_t retry_ms;
     ab_dir_folders folders;
     uv_poll_t watch; /* of folders.fd */

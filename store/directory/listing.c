@@ -4,6 +4,7 @@
 #include "store/directory/disk.h"
 #include "store/directory/folders.h"
 #include "store/directory/index.h"
+#include "store/directory/missing.h"
 #include "store/directory/queue.h"
 #include "store/directory/record.h"
 #include "store/directory/report.h"
@@ -255,6 +256,7 @@ typedef struct {
     names folders;
     names partial;   /* files that may have lost an object only for now */
     int64_t wait_us; /* until all of them count */
+    int64_t away_us; /* until all files count as gone that are not there */
     void (*done)(ab_dir *d);
 } sweep;
 
@@ -265,6 +267,13 @@ typedef struct {
     int meta;
 } swept;
 
+/* Since the file or the folder was changed. */
+static int64_t age_us(const sweep *s, const struct stat *st)
+{
+    int64_t changed_us = (int64_t)st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000;
+    return s->now_us > changed_us ? s->now_us - changed_us : 0;
+}
+
 /* How long the file that had the object may still hold but a part of what its writer, whom nobody
  * has watched, has to say. */
 static int64_t partial_us(const sweep *s, const swept *folder, const char *file)
@@ -272,23 +281,35 @@ static int64_t partial_us(const sweep *s, const swept *folder, const char *file)
     struct stat st;
     if (fstatat(folder->manifests, file, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
         return 0;
-    int64_t written_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000;
-    int64_t age_us = s->now_us > written_us ? s->now_us - written_us : 0;
-    return WRITING_US - age_us;
+    return WRITING_US - age_us(s, &st);
 }
 
-/* @return true: the file that had the object is to be read again */
-static bool is_partial(sweep *s, const swept *folder, const char *name)
+/* Is the file not there, perhaps only because somebody is about to put a new one into its place?
+ * It counts as gone once the folder has been as it is for as long as when this is watched. */
+static bool is_away(sweep *s, const swept *folder, const char *file)
+{
+    struct stat st;
+    if (s->dir->waited || fstatat(folder->manifests, file, &st, AT_SYMLINK_NOFOLLOW) == 0 ||
+        errno != ENOENT || fstat(folder->manifests, &st) != 0)
+        return false;
+    int64_t us = AB_DIR_GRACE_MS * INT64_C(1000) - age_us(s, &st);
+    s->away_us = us > s->away_us ? us : s->away_us;
+    return us > 0;
+}
+
+/* @return true: the object may come back: its file is to be read again, or looked for */
+static bool may_come_back(sweep *s, const swept *folder, const char *name)
 {
     ab_sidecar sidecar = {0};
     char path[sizeof(ab_place)];
     if (ab_dir_sidecar_read(folder->meta, name, &sidecar, NULL) != AB_ERR_OK)
         return false;
     (void)snprintf(path, sizeof(path), "%s/%s", folder->path, sidecar.file);
+    bool away = is_away(s, folder, sidecar.file);
     int64_t us = partial_us(s, folder, sidecar.file);
     ab_sidecar_fini(&sidecar);
     s->wait_us = us > s->wait_us ? us : s->wait_us;
-    return us > 0 && add_name(&s->partial, path) == AB_ERR_OK;
+    return away || (us > 0 && add_name(&s->partial, path) == AB_ERR_OK);
 }
 
 static void sweep_sidecar(sweep *s, const swept *folder, const char *file)
@@ -305,7 +326,7 @@ static void sweep_sidecar(sweep *s, const swept *folder, const char *file)
         return;
     (void)snprintf(name, sizeof(name), "%.*s", (int)(len - 5), file);
     (void)snprintf(key, sizeof(key), "%s/%s/%s", place.kind, place.ns, name);
-    if (ab_dir_entry_find(s->dir, key) == NULL && !is_partial(s, folder, name))
+    if (ab_dir_entry_find(s->dir, key) == NULL && !may_come_back(s, folder, name))
         (void)unlinkat(folder->meta, file, 0);
 }
 
@@ -382,14 +403,27 @@ static void await_partial(const sweep *s)
         (void)uv_timer_start(&d->reread, read_partial, (uint64_t)(s->wait_us / 1000) + 1, 0);
 }
 
+static void on_waited(uv_timer_t *timer)
+{
+    ab_dir *d = timer->data;
+    d->read_dirty(d);
+}
+
 static void after_sweep(uv_work_t *work, int status)
 {
     sweep *s = work->data;
+    ab_dir *d = s->dir;
     (void)status;
-    s->dir->sweeping = false;
-    if (!s->dir->stopping)
-        await_partial(s);
-    s->done(s->dir);
+    d->sweeping = false;
+    if (s->away_us > 0 && !d->stopping) {
+        d->waited = true;
+        (void)uv_timer_start(&d->reread, on_waited, (uint64_t)(s->away_us / 1000) + 1, 0);
+        d->read_dirty(d); /* what came meanwhile */
+    } else {
+        if (!d->stopping)
+            await_partial(s);
+        s->done(d);
+    }
     names_fini(&s->folders);
     names_fini(&s->partial);
     free(s);

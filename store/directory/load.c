@@ -280,6 +280,8 @@ static void drained(ab_dir *d)
     if (d->dirty_first != NULL || d->stopping)
         return;
     if (!d->listed) {
+        if (uv_is_active((uv_handle_t *)&d->reread)) /* and sweeps when that is over */
+            return;
         if (ab_dir_sweep(d, on_listed) != AB_ERR_OK)
             on_listed(d); /* they stay until the next start */
         return;

@@ -14,8 +14,6 @@
 
 #include "store/directory/queue.h"
 
-#define GRACE_MS 250
-
 static void forget(ab_dir *d, ab_dir_entry *e)
 {
     ab_dir_op *op = ab_dir_op_new(AB_DIR_FORGET, ab_str_of(e->key));
@@ -27,7 +25,8 @@ static void forget(ab_dir *d, ab_dir_entry *e)
 
 static bool is_fresh(const ab_dir_entry *e, int64_t now)
 {
-    return e->missing && e->missing_since_ms != INT64_MAX && now - e->missing_since_ms < GRACE_MS;
+    return e->missing && e->missing_since_ms != INT64_MAX &&
+           now - e->missing_since_ms < AB_DIR_GRACE_MS;
 }
 
 static bool is_more_going(const ab_dir *d, int64_t now)
@@ -57,11 +56,11 @@ static void grace_expired(uv_timer_t *timer)
             forget(d, e);
     }
     if (more)
-        (void)uv_timer_start(timer, grace_expired, GRACE_MS, 0);
+        (void)uv_timer_start(timer, grace_expired, AB_DIR_GRACE_MS, 0);
 }
 
 void ab_dir_grace_start(ab_dir *d)
 {
     if (d->missing > 0 && !d->stopping && !uv_is_active((uv_handle_t *)&d->grace))
-        (void)uv_timer_start(&d->grace, grace_expired, GRACE_MS, 0);
+        (void)uv_timer_start(&d->grace, grace_expired, AB_DIR_GRACE_MS, 0);
 }

@@ -69,14 +69,20 @@ static world *stopped(char **uid)
     return w;
 }
 
-/* Start it `ms` after the file was written last. */
-static void start_after(world *w, int64_t ms)
+/* Start it `ms` after this was changed last. */
+static void begin_after(world *w, const char *path, int64_t ms)
 {
     struct stat st;
-    assert_int_equal(stat(path_of(w, FILE_NAME), &st), 0);
+    assert_int_equal(stat(path_of(w, path), &st), 0);
     now_us = (int64_t)st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 + ms * 1000;
     w->clock = &standing;
     world_start(w);
+}
+
+/* Start it `ms` after the file was written last. */
+static void start_after(world *w, int64_t ms)
+{
+    begin_after(w, FILE_NAME, ms);
     wait_changes(w, AB_STORE_LIST_DONE, NULL, 1);
     assert_int_equal(count_changes(w, AB_STORE_UPDATED, ONE), 1);
 }
@@ -117,11 +123,85 @@ static void what_it_lacks_when_it_was_written_long_ago_is_gone(void **state)
     world_free(w);
 }
 
+#define FOLDER "argocd/Application"
+#define AWAY   FOLDER "/both.yaml~"
+
+/* @return whether a timer of the store runs, with which it waits for what was moved away */
+static bool waits(world *w)
+{
+    int left_ms = uv_backend_timeout(&w->loop);
+    while (count_changes(w, AB_STORE_LIST_DONE, NULL) == 0 && (left_ms <= 0 || left_ms > 251)) {
+        (void)uv_run(&w->loop, UV_RUN_NOWAIT);
+        left_ms = uv_backend_timeout(&w->loop);
+    }
+    return count_changes(w, AB_STORE_LIST_DONE, NULL) == 0;
+}
+
+static void what_was_moved_away_to_be_replaced_is_not_gone(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    person_renames(w, FILE_NAME, AWAY);
+    begin_after(w, FOLDER, 0);
+    assert_true(waits(w));
+    person_renames(w, AWAY, FILE_NAME);
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, TWO), 1);
+    assert_true(ab_str_is(ab_object_uid(last_seen(w, TWO)), uid));
+    free(uid);
+    world_free(w);
+}
+
+static void what_was_moved_away_and_does_not_come_back_is_gone(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    person_renames(w, FILE_NAME, AWAY);
+    begin_after(w, FOLDER, 0);
+    assert_true(waits(w));
+    world_wait_synced(w);
+    assert_int_equal(count_changes(w, AB_STORE_UPDATED, TWO), 0);
+    assert_null(text_of(w, SIDECAR));
+    free(uid);
+    world_free(w);
+}
+
+static void what_was_moved_away_before_is_gone_at_once(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    person_renames(w, FILE_NAME, AWAY);
+    begin_after(w, FOLDER, 250);
+    assert_false(waits(w));
+    assert_null(text_of(w, SIDECAR));
+    free(uid);
+    world_free(w);
+}
+
+static void a_store_may_stop_while_it_waits(void **state)
+{
+    (void)state;
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    person_renames(w, FILE_NAME, AWAY);
+    begin_after(w, FOLDER, 0);
+    assert_true(waits(w));
+    free(uid);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_file_that_is_being_written_lacks_is_not_gone),
         cmocka_unit_test(what_it_lacks_when_it_was_written_long_ago_is_gone),
+        cmocka_unit_test(what_was_moved_away_to_be_replaced_is_not_gone),
+        cmocka_unit_test(what_was_moved_away_and_does_not_come_back_is_gone),
+        cmocka_unit_test(what_was_moved_away_before_is_gone_at_once),
+        cmocka_unit_test(a_store_may_stop_while_it_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

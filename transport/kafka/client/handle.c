@@ -96,9 +96,12 @@ void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const ch
             AB_KV("text", text), AB_KV("held_back", held));
 }
 
-/* librdkafka's levels are syslog's: 3 error, 4 warning, 5 notice, 6 info. */
-static ab_log_level level_of(int syslog)
+/* librdkafka's levels are syslog's: 3 error, 4 warning, 5 notice, 6 info. What a connection has
+ * failed of (FAIL) comes as an error event with the same text, too. */
+static ab_log_level level_of(int syslog, const char *facility)
 {
+    if (strcmp(facility, "FAIL") == 0)
+        return AB_LOG_DEBUG;
     if (syslog <= 3)
         return AB_LOG_ERROR;
     if (syslog == 4)
@@ -113,7 +116,7 @@ static void forward_log(ab_kafka_host *host, rd_kafka_event_t *event)
     int syslog = 0;
     if (rd_kafka_event_log(event, &facility, &text, &syslog) != 0)
         return;
-    ab_log_level level = level_of(syslog);
+    ab_log_level level = level_of(syslog, facility);
     int64_t held = 0;
     if (level != AB_LOG_DEBUG &&
         !ab_limiter_pass(&host->limiter, "log", facility, ab_clock_mono_ms(host->clock), &held))

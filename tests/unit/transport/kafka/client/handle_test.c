@@ -2,6 +2,7 @@
 #include "transport/kafka/client/handle.h"
 
 #include "schema/attributes.h"
+#include "tests/unit/logged.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,6 +52,9 @@ static void note_apart(void)
 static void on_event(void *arg, ab_kafka_handle *h, rd_kafka_event_t *event)
 {
     (void)h;
+    if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)
+        ab_kafka_host_error(&at->host, rd_kafka_event_error(event),
+                            rd_kafka_event_error_string(event));
     if (rd_kafka_event_type(event) != RD_KAFKA_EVENT_DR)
         return;
     uint64_t end_ns = uv_hrtime() + EVENT_NS;
@@ -169,11 +173,33 @@ static void a_handle_that_is_closed_leaves_no_other_behind(void **state)
     tear_down(&f);
 }
 
+static void a_broker_that_is_not_reached_has_one_line(void **state)
+{
+    (void)state;
+    fixture f;
+    ab_log *log = NULL;
+    FILE *lines = tmpfile();
+    assert_non_null(lines);
+    assert_int_equal(ab_log_new(fileno(lines), "info", AB_LOG_TEXT, &ab_clock_real, &log, NULL),
+                     AB_ERR_OK);
+    set_up(&f);
+    f.host.log = log;
+    for (size_t i = 0; i < HANDLES; i++)
+        fill(f.handles[i]);
+    while (f.host.downs < HANDLES)
+        (void)uv_run(&f.loop, UV_RUN_ONCE);
+    assert_int_equal(logged_count(lines, "Connect to ipv4#127.0.0.1:1 failed"), 1);
+    tear_down(&f);
+    ab_log_free(log);
+    (void)fclose(lines);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_handles_share_a_turn_and_take_turns),
         cmocka_unit_test(a_handle_that_is_closed_leaves_no_other_behind),
+        cmocka_unit_test(a_broker_that_is_not_reached_has_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

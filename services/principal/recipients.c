@@ -1,54 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/principal/recipients.h"
+#include "services/principal/recipients_priv.h"
 
 #include "base/core/file.h"
-#include "base/core/list.h"
-#include "base/core/map.h"
 #include "base/crypto/pem.h"
 #include "base/crypto/revoked.h"
-#include "base/observe/log_quota.h"
 #include "services/service.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Files, and certificates that wait, that are looked at in one tick. */
 #define LOOKS_MAX 100
-
-struct entry {
-    const char *agent;
-    ab_link with_file;        /* in the list of those that have a file */
-    char *file;               /* NULL: none is given */
-    ab_file_stamp seen;       /* of it, when it was read */
-    ab_seal_recipient *given; /* NULL: none, or it is revoked */
-    char *text;               /* that the agent told last, trusted or not; NULL: none */
-    ab_link unchecked;        /* in the list of those whose text has not been checked yet */
-    ab_log_quota checks;      /* of what it told; each logs a line at most */
-    int64_t held; /* what it told in vain since the last line about one that is refused */
-    ab_seal_recipient *told;
-};
-
-struct ab_recipients {
-    ab_log *log;
-    ab_metrics *metrics;
-    const ab_clock *clock;
-    char *ca_file; /* NULL: what agents tell cannot be trusted */
-    ab_file_stamp ca_seen;
-    ab_buf ca;
-    ab_identity_rule *identity;
-    ab_revoked_file revoked;
-    const ab_revoked *blocked; /* beside that file; NULL: none */
-    ab_map *entries;
-    ab_link with_file; /* the next to look at comes first */
-    ab_link unchecked; /* likewise: agents that have told more than is checked in a minute */
-};
+/* Certificates that are judged again in one tick, each for a signature. */
+#define JUDGED_MAX 20
 
 static void entry_fini(void *value)
 {
     struct entry *e = value;
     ab_link_remove(&e->with_file);
     ab_link_remove(&e->unchecked);
+    ab_link_remove(&e->stale);
     ab_seal_recipient_free(e->given);
     ab_seal_recipient_free(e->told);
     free(e->file);
@@ -125,6 +96,7 @@ ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metri
     *r = (ab_recipients){.log = log, .metrics = metrics, .clock = clock, .entries = ab_map_new()};
     ab_link_init(&r->with_file);
     ab_link_init(&r->unchecked);
+    ab_link_init(&r->stale);
     ab_buf_init(&r->ca, AB_PEM_MAX);
     ab_err e = r->entries != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory");
     if (e == AB_ERR_OK)
@@ -159,74 +131,8 @@ static struct entry *entry_for(ab_recipients *r, const char *agent)
     e->agent = ab_map_at(e).key.ptr;
     ab_link_init(&e->with_file);
     ab_link_init(&e->unchecked);
+    ab_link_init(&e->stale);
     return e;
-}
-
-/* --- which one is in use --- */
-
-static const ab_seal_recipient *in_use(const struct entry *entry)
-{
-    return entry->file != NULL ? entry->given : entry->told;
-}
-
-/* The fingerprint of the one in use, as it was at some time; "": there was none. */
-typedef struct {
-    char text[2 * AB_FINGERPRINT_BYTES + 1];
-} used;
-
-static used used_now(const struct entry *entry)
-{
-    used now = {0};
-    const ab_seal_recipient *recipient = in_use(entry);
-    if (recipient != NULL)
-        memcpy(now.text, ab_seal_recipient_id(recipient), sizeof(now.text));
-    return now;
-}
-
-static void show_expiry(const ab_recipients *r, const struct entry *entry)
-{
-    const ab_label label = {"agent", ab_str_of(entry->agent)};
-    const ab_seal_recipient *recipient = in_use(entry);
-    ab_metric_set(ab_metric_get(r->metrics, AB_METRIC_GAUGE,
-                                "argobus_agent_certificate_expiry_timestamp_seconds",
-                                "When the certificate that an agent's Secrets are sealed to "
-                                "expires, seconds since 1970; NaN: it has none any more.",
-                                &label, 1),
-                  recipient == NULL ? NAN : (double)ab_seal_recipient_expires_s(recipient));
-}
-
-/* Log and show it if another one is in use than before. @return whether it is */
-static bool note_change(const ab_recipients *r, const struct entry *entry, const used *before)
-{
-    const used now = used_now(entry);
-    if (strcmp(before->text, now.text) == 0)
-        return false;
-    show_expiry(r, entry);
-    if (now.text[0] == '\0')
-        AB_WARN(r->log, MAIN, "the agent's certificate is gone; its Secrets are not sent",
-                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text));
-    else if (before->text[0] == '\0')
-        AB_INFO(r->log, MAIN, "sealing Secrets to the agent's certificate",
-                AB_KV("agent", entry->agent), AB_KV("sha256", (const char *)now.text));
-    else
-        AB_INFO(r->log, MAIN, "sealing Secrets to another certificate of the agent",
-                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text),
-                AB_KV("sha256", (const char *)now.text));
-    return true;
-}
-
-/* @return NULL, freed and logged, when the list of revoked certificates has it */
-static ab_seal_recipient *unless_revoked(const ab_recipients *r, const char *agent,
-                                         ab_seal_recipient *recipient)
-{
-    if (recipient == NULL ||
-        (!ab_seal_recipient_is_revoked(recipient, &r->revoked.list) &&
-         (r->blocked == NULL || !ab_seal_recipient_is_revoked(recipient, r->blocked))))
-        return recipient;
-    AB_WARN(r->log, MAIN, "the agent's certificate is revoked: no Secret is sealed to it",
-            AB_KV("agent", agent), AB_KV("sha256", ab_seal_recipient_id(recipient)));
-    ab_seal_recipient_free(recipient);
-    return NULL;
 }
 
 /* --- given by the operator --- */
@@ -247,7 +153,7 @@ static ab_err read_given(const ab_recipients *r, const char *agent, const char *
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "certificate of agent %s", agent);
     else
-        *out = unless_revoked(r, agent, *out);
+        *out = ab_recipient_unless_revoked(r, agent, *out);
     return e;
 }
 
@@ -264,7 +170,7 @@ ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *
         free(copy);
         return e;
     }
-    const used before = used_now(entry);
+    const ab_recipient_used before = ab_recipient_used_now(entry);
     free(entry->file);
     entry->file = copy;
     if (copy != NULL)
@@ -274,56 +180,11 @@ ab_err ab_recipients_configure(ab_recipients *r, const char *agent, const char *
     entry->seen = seen;
     ab_seal_recipient_free(entry->given);
     entry->given = recipient;
-    (void)note_change(r, entry, &before);
+    (void)ab_recipient_note_change(r, entry, &before);
     return AB_ERR_OK;
 }
 
 /* --- told by the agent --- */
-
-/* One that is not trusted changes nothing: whoever can write to the log could take Secrets from an
- * agent by it. */
-static void judge(const ab_recipients *r, struct entry *entry)
-{
-    ab_error err = {0};
-    ab_seal_recipient *recipient = NULL;
-    ab_link_remove(&entry->unchecked);
-    ab_err e =
-        r->ca_file == NULL
-            ? ab_fail(&err, AB_ERR_DENIED,
-                      "secrets.ca is not set: no certificate that an agent reports is trusted")
-            : ab_seal_recipient_new(ab_str_of(entry->text), ab_buf_str(&r->ca), r->identity,
-                                    entry->agent, &recipient, &err);
-    if (e != AB_ERR_OK) {
-        AB_WARN(r->log, MAIN, "the agent's certificate is not trusted: no Secret is sealed to it",
-                AB_KV("agent", entry->agent), AB_KV("why", (const char *)err.text),
-                AB_KV("held_back", entry->held));
-        entry->held = 0;
-        return;
-    }
-    recipient = unless_revoked(r, entry->agent, recipient);
-    if (recipient == NULL)
-        return;
-    ab_seal_recipient_free(entry->told);
-    entry->told = recipient;
-}
-
-/* A check costs the loop a signature, and another certificate every Secret of the agent. */
-static bool may_check(const ab_recipients *r, struct entry *entry)
-{
-    int64_t held = 0;
-    if (!ab_log_quota_pass(&entry->checks, ab_clock_mono_ms(r->clock), &held))
-        return false;
-    entry->held += held;
-    return true;
-}
-
-/* @return whether another one is in use now */
-static bool check_told(const ab_recipients *r, struct entry *entry)
-{
-    const used before = used_now(entry);
-    judge(r, entry);
-    return note_change(r, entry, &before);
-}
 
 bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certificate)
 {
@@ -335,8 +196,8 @@ bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certif
     }
     free(entry->text);
     entry->text = text;
-    if (may_check(r, entry))
-        return check_told(r, entry);
+    if (ab_recipient_may_check(r, entry))
+        return ab_recipient_check_told(r, entry);
     ab_list_append(&r->unchecked, &entry->unchecked);
     return false;
 }
@@ -383,31 +244,44 @@ static void renew_given(const ab_recipients *r, struct entry *entry)
     entry->given = recipient;
 }
 
-/* What is revoked goes; what is revoked no more comes back: the file is read again for it. */
-static void drop_revoked(const ab_recipients *r, struct entry *entry)
+/* What is revoked goes; what is revoked no more comes back: it is read or judged again for it. */
+static void drop_revoked(ab_recipients *r, struct entry *entry)
 {
-    entry->given = unless_revoked(r, entry->agent, entry->given);
-    entry->told = unless_revoked(r, entry->agent, entry->told);
-    entry->seen = (ab_file_stamp){0};
+    if (entry->file != NULL && entry->given == NULL)
+        entry->seen = (ab_file_stamp){0};
+    if (entry->in_vain)
+        ab_recipient_set_due(r, entry, false);
+    bool told = entry->told != NULL;
+    entry->given = ab_recipient_unless_revoked(r, entry->agent, entry->given);
+    entry->told = ab_recipient_unless_revoked(r, entry->agent, entry->told);
+    entry->in_vain = entry->in_vain || (told && entry->told == NULL);
 }
 
-static void renew_all(ab_recipients *r, bool other_ca, bool other_revoked,
-                      void (*changed)(void *arg, const char *agent), void *arg)
+/* What costs a signature or a file waits for its turn, of however many agents there are. */
+static void change_all(ab_recipients *r, bool other_ca, bool other_revoked,
+                       void (*changed)(void *arg, const char *agent), void *arg)
 {
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
         struct entry *entry = i.value;
-        const used before = used_now(entry);
+        const ab_recipient_used before = ab_recipient_used_now(entry);
         if (other_revoked)
             drop_revoked(r, entry);
-        if (other_ca) { /* nobody has said that these would trust it */
-            ab_seal_recipient_free(entry->told);
-            entry->told = NULL;
-        }
-        renew_given(r, entry);
-        if (entry->text != NULL)
-            judge(r, entry);
-        if (note_change(r, entry, &before))
+        if (other_ca && entry->text != NULL)
+            ab_recipient_set_due(r, entry, true);
+        if (ab_recipient_note_change(r, entry, &before))
             changed(arg, entry->agent);
+    }
+}
+
+static void judge_some(ab_recipients *r, void (*changed)(void *arg, const char *agent), void *arg)
+{
+    for (size_t n = 0; n < JUDGED_MAX && ab_link_is_in_use(&r->stale); n++) {
+        struct entry *entry = AB_LINK_OF(ab_list_pop(&r->stale), struct entry, stale);
+        ab_recipient_judge_again(r, entry);
+        if (!entry->switched)
+            continue;
+        entry->switched = false;
+        changed(arg, entry->agent);
     }
 }
 
@@ -420,10 +294,10 @@ static void renew_some(ab_recipients *r, void (*changed)(void *arg, const char *
         if (n > 0 && next == first)
             return;
         struct entry *entry = AB_LINK_OF(next, struct entry, with_file);
-        const used before = used_now(entry);
+        const ab_recipient_used before = ab_recipient_used_now(entry);
         ab_list_append(&r->with_file, next);
         renew_given(r, entry);
-        if (note_change(r, entry, &before))
+        if (ab_recipient_note_change(r, entry, &before))
             changed(arg, entry->agent);
     }
 }
@@ -435,10 +309,10 @@ static void check_some(ab_recipients *r, void (*changed)(void *arg, const char *
     for (size_t n = 0; n < LOOKS_MAX && ab_link_is_in_use(&r->unchecked); n++) {
         struct entry *entry = AB_LINK_OF(r->unchecked.next, struct entry, unchecked);
         ab_list_append(&r->unchecked, &entry->unchecked);
-        if (now_ms < entry->checks.until_ms || !may_check(r, entry))
+        if (now_ms < entry->checks.until_ms || !ab_recipient_may_check(r, entry))
             continue;
         entry->held--; /* this one is checked after all */
-        if (check_told(r, entry))
+        if (ab_recipient_check_told(r, entry))
             changed(arg, entry->agent);
     }
 }
@@ -449,9 +323,9 @@ void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const cha
     bool other_ca = renew_ca(r);
     bool other_revoked = renew_revoked(r);
     if (other_ca || other_revoked)
-        renew_all(r, other_ca, other_revoked, changed, arg);
-    else
-        renew_some(r, changed, arg);
+        change_all(r, other_ca, other_revoked, changed, arg);
+    judge_some(r, changed, arg);
+    renew_some(r, changed, arg);
     check_some(r, changed, arg);
 }
 
@@ -459,7 +333,8 @@ void ab_recipients_block(ab_recipients *r, const ab_revoked *blocked,
                          void (*changed)(void *arg, const char *agent), void *arg)
 {
     r->blocked = blocked;
-    renew_all(r, false, true, changed, arg);
+    change_all(r, false, true, changed, arg);
+    judge_some(r, changed, arg);
 }
 
 void ab_recipients_forget(ab_recipients *r, const char *agent)
@@ -471,10 +346,15 @@ void ab_recipients_forget(ab_recipients *r, const char *agent)
     ab_map_drop(r->entries, entry);
 }
 
+/* That no change has taken the right from since. */
 static const ab_seal_recipient *find(const ab_recipients *r, const char *agent)
 {
-    const struct entry *entry = ab_map_find(r->entries, ab_str_of(agent));
-    return entry == NULL ? NULL : in_use(entry);
+    struct entry *entry = ab_map_find(r->entries, ab_str_of(agent));
+    if (entry == NULL)
+        return NULL;
+    if (entry->other_ca)
+        ab_recipient_judge_again(r, entry);
+    return ab_recipient_in_use(entry);
 }
 
 const char *ab_recipients_id(void *arg, const char *agent)
@@ -483,10 +363,14 @@ const char *ab_recipients_id(void *arg, const char *agent)
     return recipient == NULL ? NULL : ab_seal_recipient_id(recipient);
 }
 
-int64_t ab_recipients_expires_s(const ab_recipients *r, const char *agent)
+const char *ab_recipients_show(const ab_recipients *r, const char *agent, int64_t *expires_s)
 {
-    const ab_seal_recipient *recipient = find(r, agent);
-    return recipient == NULL ? 0 : ab_seal_recipient_expires_s(recipient);
+    const struct entry *entry = ab_map_find(r->entries, ab_str_of(agent));
+    const ab_seal_recipient *recipient = entry == NULL ? NULL : ab_recipient_in_use(entry);
+    if (recipient == NULL)
+        return NULL;
+    *expires_s = ab_seal_recipient_expires_s(recipient);
+    return ab_seal_recipient_id(recipient);
 }
 
 ab_err ab_recipients_seal(void *arg, const char *agent, const ab_seal_binding *binding,

@@ -34,19 +34,22 @@ bool ab_recipients_offer(ab_recipients *r, const char *agent, const char *certif
 /** Read again those of the files that have changed, of more than 100 certificates of agents the 100
  * that were looked at longest ago, and check what agents told that has not been checked; what
  * cannot be used is logged and changes nothing. When the authorities have changed, what each agent
- * told last is judged by them, and nothing else counts. `changed` is called for every agent whose
+ * told last is judged by them, and nothing else counts: of many agents 20 at each call, and one
+ * that waits for that before a Secret is sealed to it. `changed` is called for every agent whose
  * Secrets are sealed to another certificate from now on. */
 void ab_recipients_reload(ab_recipients *r, void (*changed)(void *arg, const char *agent),
                           void *arg);
-/** Those of `blocked` (borrowed) are revoked, too, and they are others than before: judge all
- * again. `changed` is called as by ab_recipients_reload. */
+/** Those of `blocked` (borrowed) are revoked, too, and they are others than before: none of them is
+ * used from now on. Those that are revoked no more are, once ab_recipients_reload has looked at
+ * them. `changed` is called as by that. */
 void ab_recipients_block(ab_recipients *r, const ab_revoked *blocked,
                          void (*changed)(void *arg, const char *agent), void *arg);
 /** Forget an agent. */
 void ab_recipients_forget(ab_recipients *r, const char *agent);
 
-/** When the certificate that Secrets are sealed to ends, seconds since 1970; 0: there is none. */
-int64_t ab_recipients_expires_s(const ab_recipients *r, const char *agent);
+/** For people: the fingerprint of the certificate in use, as it was judged last, and when it ends,
+ * seconds since 1970. @return NULL: there is none, and `expires_s` is untouched; borrowed */
+const char *ab_recipients_show(const ab_recipients *r, const char *agent, int64_t *expires_s);
 
 /* What ab_principal_sealing asks; `arg` is the ab_recipients. */
 const char *ab_recipients_id(void *arg, const char *agent);

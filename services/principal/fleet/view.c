@@ -148,7 +148,8 @@ static void put_applications(ab_spanw *w, const service *s, const char *agent)
 
 static void put_certificate(ab_spanw *w, const service *s, const char *agent)
 {
-    const char *id = ab_recipients_id(s->recipients, agent);
+    int64_t expires_s = 0;
+    const char *id = ab_recipients_show(s->recipients, agent, &expires_s);
     if (id == NULL) {
         put_null(w, "certificate");
         return;
@@ -156,7 +157,7 @@ static void put_certificate(ab_spanw *w, const service *s, const char *agent)
     ab_spanw_key(w, AB_STR("certificate"));
     ab_spanw_object(w);
     put_text(w, "sha256", ab_str_of(id));
-    put_time(w, "expires", ab_recipients_expires_s(s->recipients, agent) * 1000000);
+    put_time(w, "expires", expires_s * 1000000);
     ab_spanw_object_end(w);
 }
 

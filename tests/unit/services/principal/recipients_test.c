@@ -379,6 +379,46 @@ static void nothing_is_sealed_to_one_of_an_authority_that_is_trusted_no_more(voi
     assert_true(opens("west", &certs.stranger));
 }
 
+enum { MANY = 50, JUDGED_MAX = 20 };
+
+static const char *name_of(size_t n)
+{
+    static char name[16];
+    snprintf(name, sizeof(name), "agent-%zu", n);
+    return name;
+}
+
+static void count_any(void *arg, const char *agent)
+{
+    size_t *times = arg;
+    (void)agent;
+    ++*times;
+}
+
+static void of_many_agents_some_are_judged_again_and_the_others_when_they_are_used(void **state)
+{
+    (void)state;
+    size_t times = 0;
+    for (size_t i = 0; i < MANY; i++) {
+        made_cert cert = make_cert(
+            &(made_cert_spec){.type = "EC-P-256", .name = name_of(i), .issuer = &certs.ca});
+        assert_true(ab_recipients_offer(r, name_of(i), cert.cert));
+        made_cert_free(&cert);
+    }
+    rewrite(ca_path, certs.other_ca.cert);
+    ab_recipients_reload(r, count_any, &times);
+    assert_int_equal(times, JUDGED_MAX);
+    assert_null(ab_recipients_id(r, name_of(MANY - 1)));
+    assert_int_equal(count_logged("the agent's certificate is gone"), JUDGED_MAX + 1);
+    ab_recipients_reload(r, count_any, &times);
+    assert_int_equal(times, 2 * JUDGED_MAX);
+    ab_recipients_forget(r, name_of(MANY - 2));
+    ab_recipients_reload(r, count_any, &times);
+    assert_int_equal(times, MANY - 1); /* also the one that was used meanwhile */
+    ab_recipients_reload(r, count_any, &times);
+    assert_int_equal(times, MANY - 1);
+}
+
 static void the_name_is_read_by_the_rule_of_logins(void **state)
 {
     (void)state;
@@ -642,6 +682,7 @@ int main(void)
         TEST(a_given_file_that_changes_is_read_again),
         TEST(what_an_agent_told_is_judged_again_by_other_authorities),
         TEST(nothing_is_sealed_to_one_of_an_authority_that_is_trusted_no_more),
+        TEST(of_many_agents_some_are_judged_again_and_the_others_when_they_are_used),
     };
     return cmocka_run_group_tests(tests, make_certs, free_certs);
 }

@@ -141,7 +141,8 @@ static void note_text(ab_dir *d, ab_dir_item *it)
         ab_dir_fault(d, f->path, &it->stream.faults[i]);
     if (it->stream.readable)
         f->documents = it->stream.documents;
-    if (it->stream.readable)
+    /* What is wrong with a document may be its kind, namespace or name: it may be any of them. */
+    if (it->stream.readable && it->stream.fault_count == 0)
         mark_missing(d, it);
 }
 

@@ -13,7 +13,8 @@ typedef struct {
     size_t documents; /* also those that are not objects of this place */
     ab_error *faults; /* what is wrong with it; a syntax error is the last one */
     size_t fault_count;
-    bool readable; /* all documents were reached: an object not among `items` is not in the file */
+    bool readable; /* all documents were reached: an object not among `items` is not in the file,
+                      unless it is one with a fault */
 } ab_stream;
 
 /**

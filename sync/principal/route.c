@@ -130,7 +130,7 @@ static void end_command_of(struct peer *peer, const ab_principal_app *app, const
 static void leave_agent(struct peer *peer, const ab_principal_app *app)
 {
     if (app->exists) /* else it is swept, once it is proved to be gone */
-        ab_principal_end(peer, ab_str_of(app->key), false);
+        ab_principal_end(peer, ab_str_of(app->key), app->peer == NULL);
     const struct requests *r = ab_principal_requests(app);
     end_command_of(peer, app, &r->operation);
     end_command_of(peer, app, &r->refresh);

@@ -106,16 +106,21 @@ static char with_resources, without_resources;
 
 /* In Kubernetes an object goes when its finalizers have gone, and a user who removes them wants to
  * keep what it deployed; it may go so soon after that its agent never sees it without them. In a
- * folder it goes with them. */
+ * folder it goes with them. One that is there, and for no agent that is known, nobody has deleted.
+ */
 bool ab_principal_is_orphan(const struct peer *peer, ab_str key)
 {
+    const ab_principal *p = peer->principal;
     const void *seen = peer->observed == NULL ? NULL : ab_map_find(peer->observed, key);
+    const ab_principal_app *app = ab_principal_find(p, key);
     const ab_kind *kind = ab_kind_of_key(key);
     if (kind == NULL || !kind->reports)
         return false;
+    if (app != NULL && app->exists)
+        return app->peer == NULL;
     if (seen != NULL)
         return seen == &without_resources;
-    return !peer->principal->env.store_stays && !is_in_store(peer->principal, key);
+    return !p->env.store_stays && !is_in_store(p, key);
 }
 
 static void end(void *arg, ab_str key, ab_deletion why)
@@ -200,10 +205,8 @@ static void finish_moves(struct judge *j)
 
 /* --- what was observed to be deleted --- */
 
-static bool note_observed(struct peer *peer, ab_str key, const ab_object *last)
+static bool note_observed(struct peer *peer, ab_str key, bool orphan)
 {
-    bool orphan =
-        last == NULL ? !peer->principal->env.store_stays : !ab_app_deletes_resources(last);
     if (!ab_principal_takes_state(peer) || peer->sweep.guard.limits.observed)
         return false;
     if (peer->observed == NULL)
@@ -254,7 +257,7 @@ void ab_principal_sweep(struct peer *peer)
         ab_sweep_log(&peer->sweep, peer->writer, &role, now_ms(peer));
 }
 
-static void miss(struct peer *peer, ab_str key, const ab_object *last, bool observed)
+static void miss(struct peer *peer, ab_str key, bool orphan, bool observed)
 {
     if (!observed || peer->sweep.guard.limits.observed)
         peer->sweep.guard.confirmed = false; /* the operator has not seen that this is held */
@@ -265,7 +268,7 @@ static void miss(struct peer *peer, ab_str key, const ab_object *last, bool obse
         }
         return;
     }
-    if (observed && note_observed(peer, key, last)) {
+    if (observed && note_observed(peer, key, orphan)) {
         (void)ab_principal_watermark_ask(peer);
         return;
     }
@@ -276,20 +279,20 @@ static void miss(struct peer *peer, ab_str key, const ab_object *last, bool obse
 }
 
 void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, ab_str key,
-                               const ab_object *last, bool observed)
+                               bool orphan, bool observed)
 {
     ab_watermark_store_outdate(&p->watermark);
     if (!observed && !p->env.store_stays)
         ab_watermark_store_miss_unseen(&p->watermark,
                                        of == NULL ? AB_STR_NONE : ab_str_of(of->name));
     if (of != NULL && of->peer != NULL)
-        miss(of->peer, key, last, observed);
+        miss(of->peer, key, orphan, observed);
     /* One that is not open is swept when it is. */
     for (ab_list_iter i = ab_list_first(&p->open); of == NULL && i.link != NULL; ab_list_next(&i))
-        miss(AB_LINK_OF(i.link, struct peer, in_open), key, last, observed);
+        miss(AB_LINK_OF(i.link, struct peer, in_open), key, orphan, observed);
 }
 
-void ab_principal_note_missing_app(ab_principal_app *app, const ab_object *last, bool requested,
+void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requested,
                                    bool observed)
 {
     struct judge j = {.peer = app->peer};
@@ -299,9 +302,10 @@ void ab_principal_note_missing_app(ab_principal_app *app, const ab_object *last,
         ab_writer_has_key(app->peer->writer, key))
         end(&j, key, verdict);
     else
-        ab_principal_note_missing(app->principal, app->records, key, last, observed);
+        ab_principal_note_missing(app->principal, app->records, key, orphan, observed);
     for (ab_list_iter i = ab_list_first(&app->formers); i.link != NULL; ab_list_next(&i))
-        ab_principal_note_missing(app->principal, ab_principal_former(i.link), key, last, observed);
+        ab_principal_note_missing(app->principal, ab_principal_former(i.link), key, orphan,
+                                  observed);
 }
 
 ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)

@@ -10,7 +10,7 @@
  * An object that was here is gone, or is nobody's any more: end its key, once that is proved.
  *
  * @param of  the only agent that can have it; NULL: all can
- * @param last  as it was; NULL: not known
+ * @param orphan  what it deployed stays, if the end of it is observed; else its key says so
  * @param observed  the store observed this deletion, or the object is there and says itself that it
  * is for nobody. It passes without the guard when the watermark, read after it, is still ours. That
  * is proof: this process saw the object in its own store, somebody deleted that very object while
@@ -18,8 +18,8 @@
  * guard.
  */
 void ab_principal_note_missing(ab_principal *p, const struct agent_records *of, ab_str key,
-                               const ab_object *last, bool observed);
+                               bool orphan, bool observed);
 /** The same of an Application, which only its agent has, and those whose it was before.
  * @param requested  its user asked for it on the object: it is ended at its agent at once */
-void ab_principal_note_missing_app(ab_principal_app *app, const ab_object *last, bool requested,
+void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requested,
                                    bool observed);

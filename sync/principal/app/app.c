@@ -97,7 +97,7 @@ static ab_err note_updated(ab_principal_app *app, const ab_object *object)
     return AB_ERR_OK;
 }
 
-void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed)
+static void note_missing(ab_principal *p, const ab_object *object, bool orphan, bool observed)
 {
     ab_principal_app *app = ab_principal_find(p, ab_str_of(ab_object_key(object)));
     if (app == NULL || !app->exists)
@@ -107,18 +107,24 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     app->exists = app->deleting = app->requeued = false;
     app->record.changed_meanwhile = true;
     ab_principal_app_forget_newest(app);
-    ab_principal_note_missing_app(app, object, requested, observed);
+    ab_principal_note_missing_app(app, orphan, requested, observed);
     ab_principal_finish_move(app);
     ab_principal_forget_requests(app);
     ab_reconcile_advance(&app->record);
+}
+
+/* In Kubernetes nothing goes while a finalizer of Argo CD holds it: somebody took it off, or it is
+ * there, and only selected no more. */
+void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed)
+{
+    note_missing(p, object, !p->env.store_stays || !ab_app_deletes_resources(object), observed);
 }
 
 void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
 {
     ab_str agent = ab_principal_route(p, object);
     if (agent.len == 0) {
-        ab_principal_app_on_deleted(p, object,
-                                    true); /* it is there, and says itself that it is nobody's */
+        note_missing(p, object, true, true); /* it is there, and says itself that it is nobody's */
         return;
     }
     ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);

@@ -122,7 +122,7 @@ static void note_absent(struct mirror *m, bool observed)
     ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     if (was_own)
         ab_principal_note_missing(m->principal, m->kind->shared ? NULL : m->records,
-                                  ab_str_of(m->key), NULL, observed);
+                                  ab_str_of(m->key), !m->principal->env.store_stays, observed);
 }
 
 void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed)

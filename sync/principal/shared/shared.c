@@ -189,7 +189,7 @@ static void note_absent(struct shared *s, bool observed)
         return;
     s->exists = s->requeued = false;
     count_all_again(s->principal);
-    ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), NULL, observed);
+    ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), false, observed);
     if (has_rules(s))
         ab_principal_shared_requeue_secrets(s->principal, s->key, true);
 }

@@ -5,6 +5,7 @@
  */
 #include "schema/attributes.h"
 #include "tests/unit/sync/world/pair.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -203,14 +204,35 @@ static void it_stays_also_when_other_finalizers_hold_the_object(void **state)
     assert_gone_without_cascade();
 }
 
-static void what_it_deployed_goes_with_one_that_is_taken_from_the_agent(void **state)
+/* Nobody has deleted it. */
+static void what_it_deployed_stays_when_it_is_the_agents_no_more(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        w.hub_stays = i == 1;
+        placed(FINALIZER);
+        set_in(w.hub, HUB, "labels", AB_LABEL_IGNORE_SYNC, "true");
+        world_run(&w, 2);
+        assert_non_null(hub());
+        assert_null(local());
+        set_in(w.hub, HUB, "labels", AB_LABEL_IGNORE_SYNC, NULL);
+        world_run(&w, 2);
+        assert_int_equal(ab_span_count(ab_object_meta(local(), "finalizers")), 1);
+        assert_at_rest();
+        teardown(state);
+        setup(state);
+    }
+}
+
+/* As the API server tells one that its selector does not match any more. */
+static void it_stays_also_when_the_store_says_that_it_went(void **state)
 {
     (void)state;
     placed(FINALIZER);
-    set_in(w.hub, HUB, "labels", AB_LABEL_IGNORE_SYNC, "true");
-    world_run(&w, 2);
-    assert_true(ab_object_deleting(local()));
-    drop_finalizers(w.local, LOCAL);
+    ab_object *last =
+        sample_object("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\","
+                      "\"metadata\":{\"name\":\"a\",\"namespace\":\"w1\"" FINALIZER "}}");
+    ab_principal_on_deleted(w.principal, last, true);
+    ab_object_unref(last);
     world_run(&w, 2);
     assert_null(local());
 }
@@ -239,7 +261,8 @@ int main(void)
         TEST(a_former_one_of_its_name_does_nothing_when_all_is_read_again),
         TEST(other_finalizers_keep_their_say),
         TEST(it_stays_also_when_other_finalizers_hold_the_object),
-        TEST(what_it_deployed_goes_with_one_that_is_taken_from_the_agent),
+        TEST(what_it_deployed_stays_when_it_is_the_agents_no_more),
+        TEST(it_stays_also_when_the_store_says_that_it_went),
         TEST(what_it_deployed_goes_with_a_file_that_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -227,6 +227,19 @@ static void a_status_of_a_remapped_application_comes_to_its_own_namespace(void *
 
 /* --- moves --- */
 
+/* Does what it deployed at a1 stay? */
+static bool is_orphaned(void)
+{
+    bool orphaned = false;
+    fake_log *down = h.agents[0].down;
+    while (fake_log_has_next(down)) {
+        fake_delivery *d = fake_log_next(down);
+        orphaned |= ab_str_is(ab_event_attr(fake_delivery_event(d), AB_CE_ORPHAN), "true");
+        fake_log_ack(down, d);
+    }
+    return orphaned;
+}
+
 static void a_change_of_destination_moves_it(void **state)
 {
     (void)state;
@@ -235,6 +248,7 @@ static void a_change_of_destination_moves_it(void **state)
     hub_settle(&h);
     assert_null(hub_sent(&h, "a1", TEAM));
     assert_non_null(hub_sent(&h, "a2", TEAM));
+    assert_false(is_orphaned());
 }
 
 static void it_stays_until_the_new_agent_can_be_told(void **state)
@@ -270,13 +284,15 @@ static void it_stays_until_the_new_agent_was_told(void **state)
     assert_null(hub_sent(&h, "a1", TEAM));
 }
 
-static void a_move_to_an_unknown_agent_ends_it(void **state)
+/* Its name may be mistyped. */
+static void a_move_to_an_unknown_agent_ends_it_without_what_it_deployed(void **state)
 {
     (void)state;
     placed();
     set_destination(TEAM, "a3");
     hub_settle(&h);
     assert_null(hub_sent(&h, "a1", TEAM));
+    assert_true(is_orphaned());
     hub_add(&h, "a3");
     hub_settle(&h);
     assert_non_null(hub_sent(&h, "a3", TEAM));
@@ -289,6 +305,7 @@ static void a_move_to_nobody_ends_it(void **state)
     set_destination(TEAM, "in-cluster");
     hub_settle(&h);
     assert_null(hub_sent(&h, "a1", TEAM));
+    assert_true(is_orphaned());
 }
 
 static void a_move_and_back_leaves_it_where_it_was(void **state)
@@ -617,7 +634,7 @@ int main(void)
         TEST(a_change_of_destination_moves_it),
         TEST(it_stays_until_the_new_agent_can_be_told),
         TEST(it_stays_until_the_new_agent_was_told),
-        TEST(a_move_to_an_unknown_agent_ends_it),
+        TEST(a_move_to_an_unknown_agent_ends_it_without_what_it_deployed),
         TEST(a_move_to_nobody_ends_it),
         TEST(a_move_and_back_leaves_it_where_it_was),
         TEST(a_move_and_a_deletion_end_it_everywhere),

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #define SENT_TEXT ((AB_WATERMARK_RUNS_MAX + 1) * AB_VERSION_TEXT)
-#define WRITE_ID  "write_id" /* no agent is called so: it is not a DNS label */
+/* No agent is called so: they are not DNS labels. */
+#define WRITE_ID "write_id"
+#define OWN_UID  "configmap_uid"
 
 /* --- what is covered --- */
 
@@ -174,6 +176,21 @@ ab_str ab_watermark_id(const ab_object *object)
     return id.len > 0 && id.len < AB_WATERMARK_ID_MAX ? id : AB_STR("");
 }
 
+static ab_str own_uid(const ab_object *object)
+{
+    return ab_span_plain(ab_span_get(ab_object_field(object, "data"), OWN_UID));
+}
+
+bool ab_watermark_is_bound(const ab_object *object)
+{
+    return ab_str_eq(own_uid(object), ab_object_uid(object));
+}
+
+bool ab_watermark_is_copy(const ab_object *object)
+{
+    return own_uid(object).len > 0 && !ab_watermark_is_bound(object);
+}
+
 ab_err ab_watermark_read(const ab_object *object,
                          ab_err (*line)(void *arg, ab_str agent, const ab_watermark_sent *sent),
                          void *arg)
@@ -201,7 +218,8 @@ static void add_text(ab_watermark_draft *d, cJSON *object, const char *name, con
     d->complete = cJSON_AddStringToObject(object, name, text) != NULL && d->complete;
 }
 
-void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id)
+void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id,
+                        const char *uid)
 {
     char name[AB_WATERMARK_NAME_MAX];
     *d = (ab_watermark_draft){.doc = cJSON_CreateObject(), .complete = true};
@@ -215,6 +233,8 @@ void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespac
         add_text(d, cJSON_AddObjectToObject(metadata, "labels"), AB_WATERMARK_LABEL, "true");
     d->data = cJSON_AddObjectToObject(d->doc, "data");
     add_text(d, d->data, WRITE_ID, id);
+    if (uid != NULL)
+        add_text(d, d->data, OWN_UID, uid);
 }
 
 static void format_sent(const ab_watermark_sent *sent, char out[SENT_TEXT])

@@ -107,6 +107,12 @@ size_t ab_watermark_number(ab_str name);
 /** The write id of a part, borrowed; empty when it has none or there is no ConfigMap.
  * @param object  NULL: there is no ConfigMap */
 ab_str ab_watermark_id(const ab_object *object);
+/** Does it say which object it was written into, and is it that? One that was never written into an
+ * object that exists does not. */
+bool ab_watermark_is_bound(const ab_object *object);
+/** Was it written into another object? Then it is a backup that was applied, object by object: the
+ * others may not be there yet, or were read at another time. */
+bool ab_watermark_is_copy(const ab_object *object);
 /** Give each line of a part to `line`, whose error ends it. What cannot be read in it is as if it
  * were not there. @return NOMEM, or what `line` returns */
 AB_MUST_USE ab_err ab_watermark_read(const ab_object *object,
@@ -120,7 +126,9 @@ typedef struct {
     bool complete;
 } ab_watermark_draft;
 
-void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id);
+/** @param uid  of the ConfigMap that is written; NULL: there is none yet */
+void ab_watermark_begin(ab_watermark_draft *d, size_t part, const char *namespace, const char *id,
+                        const char *uid);
 /** A line; none is added when `told` is empty. */
 void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_watermark_sent *sent);
 /** The draft is freed. @param out  one reference, owned by the caller

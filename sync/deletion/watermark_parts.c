@@ -180,6 +180,8 @@ ab_err ab_watermark_parts_list(ab_watermark_parts *m, size_t number, const ab_ob
         AB_LINK_OF(i.link, ab_watermark_line, in_part)->sent = (ab_watermark_sent){0};
     memcpy(part->id, id.ptr, id.len);
     part->id[id.len] = '\0';
+    if (ab_watermark_is_copy(object))
+        return AB_ERR_OK; /* it is written again once it was read */
     return ab_watermark_read(object, take_line, part);
 }
 
@@ -203,6 +205,8 @@ ab_err ab_watermark_parts_init(ab_watermark_parts *m, ab_asker asker)
 void ab_watermark_parts_fini(ab_watermark_parts *m)
 {
     ab_map_free(m->lines, free);
-    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++)
+    for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++) {
         free(m->part[i].version);
+        free(m->part[i].uid);
+    }
 }

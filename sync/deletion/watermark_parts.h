@@ -50,6 +50,7 @@ struct ab_watermark_part {
     char id[AB_WATERMARK_ID_MAX]; /* as it was listed, read or written last; "": there is none */
     char next_id[AB_WATERMARK_ID_MAX]; /* what may have been written since; "": nothing */
     char *version;                     /* resourceVersion; NULL: there is none */
+    char *uid;                         /* of the ConfigMap; NULL: there is none */
     uint64_t asked, read; /* ab_watermark_parts.missed when it was asked for, and of what was read
                              last; 0: nothing was */
     bool wanted;          /* somebody waits for it to be read */

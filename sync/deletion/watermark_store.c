@@ -56,10 +56,13 @@ static void succeeded(ab_watermark_part *part)
     part->failed = false;
 }
 
-static bool note_version(ab_watermark_part *part, const ab_object *object)
+static bool note_object(ab_watermark_part *part, const ab_object *object)
 {
     free(part->version);
+    free(part->uid);
     part->version = object == NULL ? NULL : ab_str_dup(ab_object_version(object));
+    part->uid = object == NULL ? NULL : ab_str_dup(ab_object_uid(object));
+    part->write_due |= object != NULL && !ab_watermark_is_bound(object);
     return object == NULL || part->version != NULL;
 }
 
@@ -120,7 +123,7 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
     ab_str id = ab_watermark_id(object);
     if (code == AB_ERR_NOTFOUND)
         code = AB_ERR_OK;
-    if (code == AB_ERR_OK && !note_version(part, object))
+    if (code == AB_ERR_OK && !note_object(part, object))
         code = AB_ERR_NOMEM;
     if (code != AB_ERR_OK) {
         part->wanted = true;
@@ -150,7 +153,7 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
 static void written(ab_watermark_part *part, ab_err code, const ab_object *object,
                     const ab_error *err)
 {
-    if (code != AB_ERR_OK || !note_version(part, object)) {
+    if (code != AB_ERR_OK || !note_object(part, object)) {
         back_off(part, code == AB_ERR_OK ? AB_ERR_NOMEM : code, err);
         return;
     }
@@ -195,7 +198,8 @@ static ab_err make_object(ab_watermark_part *part, ab_object **out)
     ab_err e = ab_uuid(part->next_id);
     if (e != AB_ERR_OK)
         return e;
-    ab_watermark_begin(&draft, part->number, store_of(part)->env.namespace, part->next_id);
+    ab_watermark_begin(&draft, part->number, store_of(part)->env.namespace, part->next_id,
+                       part->uid);
     for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
         ab_watermark_line *line = AB_LINK_OF(i.link, ab_watermark_line, in_part);
         ab_watermark_sent sent = line->sent;

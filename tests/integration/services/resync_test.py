@@ -264,7 +264,7 @@ class Resync(Fleet):
     def parts(here):
         """The agents of each."""
         found = [here.read("ConfigMap", f"argobus-store-mark{part}") for part in ("", "-1", "-2")]
-        return [set((part or {}).get("data", {})) - {"write_id"} for part in found]
+        return [set((part or {}).get("data", {})) - {"write_id", "configmap_uid"} for part in found]
 
     def test_a_principal_whose_store_is_another_one_ends_and_deletes_nothing(self):
         mark = self.folder / "hub" / "argocd" / "ConfigMap" / "argobus-store-mark.yaml"

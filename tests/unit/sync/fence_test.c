@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Two principals of one store: the one that was stopped, or is late, does not write over what the
- * other has written since.
+ * other has written since. Another principal, or another store, of one agent: nothing is deleted
+ * there for what they lack, and what they send takes effect.
  */
 #include "schema/attributes.h"
 #include "schema/catalogue.h"
@@ -217,10 +218,42 @@ static void what_another_principals_store_lacks_stays_at_the_agent(void **state)
     assert_non_null(local());
 }
 
+/* As with Velero or kubectl: each object is made again, and ConfigMaps come before Applications, as
+ * the principal's pod may. */
+static void what_is_not_applied_yet_of_a_backup_stays_at_the_agent(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    put_app(w.hub, "w1", "new", 1, "", "");
+    world_run(&w, 2);
+    world_crash_principal(&w);
+    ab_object *mark = ab_object_ref(fake_store_find(w.hub, MARK));
+    fake_store_lose(w.hub, MARK);
+    fake_store_lose(w.hub, HUB);
+    fake_store_lose(w.hub, HUB_NEW);
+    fake_store_put(w.hub, mark);
+    ab_object_unref(mark);
+    world_start_principal(&w);
+    world_run(&w, 2);
+    assert_non_null(local());
+    assert_true(has_new());
+    assert_int_equal(held_deletions(), 2);
+    restart_principal();
+    world_run(&w, 2);
+    assert_non_null(local());
+    put_app(w.hub, "w1", "a", 1, "", "");
+    put_app(w.hub, "w1", "new", 1, "", "");
+    world_run(&w, 70);
+    assert_int_equal(held_deletions(), 0);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_another_principals_store_lacks_stays_at_the_agent),
+        TEST(what_is_not_applied_yet_of_a_backup_stays_at_the_agent),
         TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
         TEST(a_status_that_was_decided_before_a_pause_is_not_written_after_it),
         TEST(a_principal_that_is_late_does_not_write_an_older_status),

@@ -175,7 +175,7 @@ static void after_a_downgrade_the_newest_counts(void **state)
     set_field(w.hub, OWN_PART, "data", "{\"write_id\":\"older\",\"w1\":\"1.1\"}");
     ab_watermark_draft draft;
     ab_object *first = NULL;
-    ab_watermark_begin(&draft, 0, "argocd", "of a former version");
+    ab_watermark_begin(&draft, 0, "argocd", "of a former version", NULL);
     ab_watermark_add(&draft, "w1", &newest.told);
     assert_int_equal(ab_watermark_finish(&draft, &first), AB_ERR_OK);
     fake_store_put(w.hub, first);
@@ -276,7 +276,7 @@ static void what_a_part_said_before_it_was_shown_again_is_no_more(void **state)
     for (size_t i = 0; i < 2; i++) {
         ab_watermark_draft draft;
         ab_object *part = NULL;
-        ab_watermark_begin(&draft, 0, "argocd", "id");
+        ab_watermark_begin(&draft, 0, "argocd", "id", NULL);
         ab_watermark_add(&draft, "w1", &(ab_watermark_sent){.all = newest[i]});
         assert_int_equal(ab_watermark_finish(&draft, &part), AB_ERR_OK);
         assert_int_equal(ab_watermark_parts_list(&parts, 0, part), AB_ERR_OK);

@@ -122,7 +122,7 @@ static ab_object *written(size_t number, const char *id, const char *agent,
 {
     ab_watermark_draft d;
     ab_object *o = NULL;
-    ab_watermark_begin(&d, number, "argocd", id);
+    ab_watermark_begin(&d, number, "argocd", id, NULL);
     ab_watermark_add(&d, agent, told);
     assert_int_equal(ab_watermark_finish(&d, &o), AB_ERR_OK);
     return o;
@@ -175,7 +175,8 @@ static void a_full_part_of_many_runs_fits_into_a_config_map(void **state)
     for (uint64_t i = 0; i < AB_WATERMARK_RUNS_MAX; i++)
         ab_watermark_add_run(&told, (ab_version){1770000000000000 + i, 99999999});
     ab_watermark_begin(&d, AB_WATERMARK_PARTS_MAX - 1, "argocd",
-                       "0b4b1f3e-0000-4000-8000-000000000000");
+                       "0b4b1f3e-0000-4000-8000-000000000000",
+                       "0b4b1f3e-0000-4000-8000-000000000001");
     for (int i = 0; i < AB_WATERMARK_AGENTS_MAX; i++) {
         snprintf(agent, sizeof(agent), "%063d", i);
         ab_watermark_add(&d, agent, &told);

@@ -36,7 +36,7 @@ void put_mark(fake_store *s)
     if (fake_store_find(s, MARK) != NULL)
         return;
     const ab_watermark_sent all = {.all = {UINT64_MAX, UINT64_MAX}};
-    ab_watermark_begin(&watermark, 0, "argocd", "");
+    ab_watermark_begin(&watermark, 0, "argocd", "", NULL);
     for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
         ab_watermark_add(&watermark, agents[i], &all);
     assert_int_equal(ab_watermark_finish(&watermark, &o), AB_ERR_OK);
@@ -58,7 +58,7 @@ void crowd_mark(fake_store *s, size_t agents)
     char name[32];
     ab_object *former = fake_store_find(s, MARK);
     ab_object *o = NULL;
-    ab_watermark_begin(&watermark, 0, "argocd", "of a former version");
+    ab_watermark_begin(&watermark, 0, "argocd", "of a former version", NULL);
     if (former != NULL)
         assert_int_equal(ab_watermark_read(former, add_line, &watermark), AB_ERR_OK);
     for (size_t i = 0; i < agents; i++) {

@@ -81,6 +81,7 @@ static bool guess_hub_key(const ab_agent_object *o, char out[AB_OBJECT_KEY_MAX])
 static void hold_object(const ab_agent_object *o, ab_inventory *inv)
 {
     char guess[AB_OBJECT_KEY_MAX];
+    ab_inventory_note_version(inv, o->version); /* nothing older takes effect, whoever sends it */
     if (!ab_digest_eq(&o->principal, &o->agent->resync.principal))
         return;
     if (ab_agent_has_source(o) && o->hub_key != NULL)

@@ -64,6 +64,12 @@ static ab_err make_room(ab_inventory *inv)
     return AB_ERR_OK;
 }
 
+void ab_inventory_note_version(ab_inventory *inv, ab_version version)
+{
+    if (ab_version_cmp(version, inv->sum.newest) > 0)
+        inv->sum.newest = version;
+}
+
 void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry)
 {
     assert(inv->first == NULL);
@@ -76,8 +82,7 @@ void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry)
     *added = *entry;
     added->key.ptr = key;
     added->mix = mix_of(entry->key);
-    if (ab_version_cmp(entry->version, inv->sum.newest) > 0)
-        inv->sum.newest = entry->version;
+    ab_inventory_note_version(inv, entry->version);
 }
 
 void ab_inventory_add_error(ab_inventory *inv, const char *about, const ab_digest *hash)

@@ -27,7 +27,7 @@ typedef struct {
     size_t count; /* entries, over all pages */
     size_t pages;
     const ab_digest *digests; /* of each page, over its lines "<key> <hash>\n"; borrowed */
-    ab_version newest;        /* of all entries */
+    ab_version newest;        /* of all entries, and of what else was received */
 } ab_inventory_summary;
 
 typedef struct ab_inventory ab_inventory;
@@ -36,6 +36,10 @@ typedef struct ab_inventory ab_inventory;
 ab_inventory *ab_inventory_new(void);
 /** NULL is allowed. */
 void ab_inventory_free(ab_inventory *inv);
+/** A version that nothing older takes effect after, perhaps of what is no entry. Before it is
+ * divided.
+ */
+void ab_inventory_note_version(ab_inventory *inv, ab_version version);
 /** Before it is divided. The key is copied. A failure is kept until then. */
 void ab_inventory_add(ab_inventory *inv, const ab_inventory_entry *entry);
 /** The same of an error that the object of key `about` has. */

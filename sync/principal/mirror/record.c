@@ -113,6 +113,8 @@ static bool is_held(const struct mirror *m, ab_version *version, ab_digest *hash
 static void hold_mirror(const struct mirror *m, ab_inventory *inv)
 {
     ab_inventory_entry entry = {.key = ab_str_of(m->key)};
+    ab_inventory_note_version(inv,
+                              m->version); /* nothing older takes effect, also where it ended */
     if (!is_held(m, &entry.version, &entry.hash))
         return;
     ab_inventory_add(inv, &entry);

@@ -485,6 +485,28 @@ static void an_older_epoch_of_the_agent_is_raised(void **state)
     assert_at_rest();
 }
 
+static void what_was_made_again_under_an_older_epoch_is_mirrored(void **state)
+{
+    (void)state;
+    mirrored();
+    restart_agent();
+    restart_agent();
+    fake_store_erase(w.local, LOCAL);
+    world_settle(&w);
+    assert_null(hub());
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    fake_log_free(w.up);
+    w.up = fake_log_new();
+    w.agent_link.out = w.principal_link.in = w.up;
+    put_app(w.local, "argocd", "a", 3, "", "");
+    w.ms -= 900;
+    world_start(&w);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(hub()), 3);
+    assert_at_rest();
+}
+
 static void a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same(void **state)
 {
     (void)state;
@@ -584,6 +606,7 @@ int main(void)
         T(what_it_forgot_and_somebody_changed_meanwhile_is_undone),
         T(a_mirror_that_is_newer_than_what_is_said_of_it_is_brought_back),
         T(an_older_epoch_of_the_agent_is_raised),
+        T(what_was_made_again_under_an_older_epoch_is_mirrored),
         T(a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same),
         T(an_error_that_stands_is_said_again_to_a_new_principal),
         T(an_answer_that_was_lost_is_given_again_and_nothing_runs_twice),

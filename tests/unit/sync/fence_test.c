@@ -249,11 +249,62 @@ static void what_is_not_applied_yet_of_a_backup_stays_at_the_agent(void **state)
     assert_at_rest();
 }
 
+/* Of the second run, so that the epoch of a first one is older. */
+static void placed_again(void)
+{
+    w.resyncs = true;
+    placed("");
+    restart_principal();
+    set_spec(w.hub, HUB, 7);
+    world_settle(&w);
+    assert_int_equal(spec_of(local()), 7);
+}
+
+static void begin_with_another_log(void)
+{
+    world_crash_principal(&w);
+    fake_log_free(w.down);
+    w.down = fake_log_new();
+    w.principal_link.out = w.agent_link.in = w.down;
+}
+
+/* An agent that was moved to another control plane, which had made its epoch before the former one
+ * did. */
+static void an_older_epoch_of_another_principal_is_raised(void **state)
+{
+    (void)state;
+    placed_again();
+    begin_with_another_log();
+    w.uid = "principal-2";
+    set_spec(w.hub, HUB, 2);
+    world_start_principal(&w);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
+static void what_was_made_again_under_an_older_epoch_is_made_at_the_agent(void **state)
+{
+    (void)state;
+    placed_again();
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    assert_null(local());
+    begin_with_another_log();
+    put_app(w.hub, "w1", "a", 2, "", "");
+    world_start_principal(&w);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_another_principals_store_lacks_stays_at_the_agent),
         TEST(what_is_not_applied_yet_of_a_backup_stays_at_the_agent),
+        TEST(an_older_epoch_of_another_principal_is_raised),
+        TEST(what_was_made_again_under_an_older_epoch_is_made_at_the_agent),
         TEST(a_tombstone_older_than_the_status_does_not_drop_finalizers),
         TEST(a_status_that_was_decided_before_a_pause_is_not_written_after_it),
         TEST(a_principal_that_is_late_does_not_write_an_older_status),

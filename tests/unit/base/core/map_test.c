@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <uthash.h>
 
 static int one = 1, two = 2, three = 3;
 
@@ -157,6 +159,33 @@ static void freeing_gives_each_value_once(void **state)
     ab_map_free(NULL, count_up);
 }
 
+/* Bits of a hash by which uthash knows its bucket, as long as it has few. */
+static bool is_of_the_first_bucket(ab_str key)
+{
+    unsigned hash = 0;
+    HASH_JEN(key.ptr, key.len, hash);
+    return hash % 128 == 0;
+}
+
+static void names_that_were_chosen_to_meet_cost_no_more_than_others(void **state)
+{
+    (void)state;
+    ab_map *m = ab_map_new();
+    char room[16];
+    clock_t spent = 0;
+    for (int i = 0; ab_map_count(m) < 60000; i++) {
+        ab_str key = number_key(room, i);
+        if (!is_of_the_first_bucket(key))
+            continue;
+        clock_t start = clock();
+        assert_int_equal(ab_map_put(m, key, &one, NULL), AB_ERR_OK);
+        spent += clock() - start;
+    }
+    /* One chain takes 10 to 100 times as long. */
+    assert_true((double)spent / CLOCKS_PER_SEC < 2.0);
+    ab_map_free(m, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +198,7 @@ int main(void)
         cmocka_unit_test(iteration_begins_at_a_value_that_the_map_made),
         cmocka_unit_test(the_current_entry_may_be_removed_during_iteration),
         cmocka_unit_test(freeing_gives_each_value_once),
+        cmocka_unit_test(names_that_were_chosen_to_meet_cost_no_more_than_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

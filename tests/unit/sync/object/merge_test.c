@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -149,6 +150,51 @@ static void owned_names_are_those_of_now_and_before(void **state)
     ab_object_unref(source);
 }
 
+/* {"l0":"", "l1":"", ...}, or their names as a list. */
+static ab_span *many_names(size_t count, bool as_list)
+{
+    ab_buf text;
+    ab_span *doc;
+    ab_buf_init(&text, 1 << 24);
+    ab_buf_putc(&text, as_list ? '[' : '{');
+    for (size_t i = 0; i < count; i++)
+        ab_buf_printf(&text, "%s\"label%zu\"%s", i == 0 ? "" : ",", i, as_list ? "" : ":\"\"");
+    ab_buf_putc(&text, as_list ? ']' : '}');
+    doc = sample_json(text.ptr);
+    ab_buf_fini(&text);
+    return doc;
+}
+
+static void thousands_of_names_cost_little_time(void **state)
+{
+    (void)state;
+    ab_span *map = many_names(60000, false), *list = many_names(60000, true);
+    ab_buf out;
+    ab_buf_init(&out, 1 << 24);
+    clock_t start = clock();
+    ab_spanw w = ab_spanw_to(&out);
+    ab_spanw_array(&w);
+    ab_merge_map(&w, ab_span_root(map), ab_span_root(map), ab_span_root(list), NULL, 0, NULL);
+    ab_merge_map(&w, ab_span_root(map), (ab_spanv){0}, ab_span_root(list), NULL, 0, NULL);
+    ab_merge_list(&w, ab_span_root(list), ab_span_root(list), ab_span_root(list));
+    ab_spanw_array_end(&w);
+    /* A comparison of each name with each takes 10 to 100 times as long. */
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 2.0);
+    assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
+    ab_buf_fini(&out);
+    ab_span_free(map);
+    ab_span_free(list);
+}
+
+static void a_name_is_exempt_however_it_is_written(void **state)
+{
+    (void)state;
+    const ab_merge_rule rules[] = {{.name = "uid", .value = AB_STR("new")}};
+    assert_map("{\"\\u0075id\":\"old\",\"theirs\":\"1\"}",
+               "{\"\\u0075id\":\"s\",\"\\u0070/x\":\"s\"}", NULL, rules, 1, "p/",
+               "{\"theirs\":\"1\",\"uid\":\"new\"}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +209,8 @@ int main(void)
         cmocka_unit_test(a_name_with_an_escape_is_not_written_twice),
         cmocka_unit_test(finalizers_of_others_are_kept_and_dropped_ones_removed),
         cmocka_unit_test(owned_names_are_those_of_now_and_before),
+        cmocka_unit_test(a_name_is_exempt_however_it_is_written),
+        cmocka_unit_test(thousands_of_names_cost_little_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

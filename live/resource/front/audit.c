@@ -68,7 +68,9 @@ static void log_known(const ab_resource_front_request *r, uint64_t ns, ab_err wh
             AB_KV("verb", r->mapped ? ab_resource_map_verb(r->map.verb) : "none"),
             AB_KV("object", ab_buf_str(&object)), AB_KV("code", r->status),
             AB_KV("ms", ns / 1000000), AB_KV("bytes", r->bytes),
-            AB_KV("end", why == AB_ERR_OK ? "whole" : ab_err_text(why)));
+            AB_KV("end", r->gave_way        ? "not read"
+                         : why == AB_ERR_OK ? "whole"
+                                            : ab_err_text(why)));
     ab_buf_fini(&object);
 }
 

@@ -206,6 +206,8 @@ ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_fro
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for live access");
     }
     front->env = *env;
+    front->held_max = AB_RESOURCE_FRONT_HELD_MAX;
+    TAILQ_INIT(&front->holders);
     int failed = uv_timer_init(env->loop, timer);
     assert(failed == 0);
     (void)failed;

@@ -6,6 +6,7 @@
  *   pass.c      an ordinary request: bodies both ways, logs that go on after a cut
  *   terminal.c  a terminal: messages both ways
  *   audit.c     the line in the log, and the metrics
+ *   held.c      the bound on what all clients together have not read
  */
 #pragma once
 
@@ -56,6 +57,9 @@ typedef struct ab_resource_front_request {
     ab_buf down;      /* what the client has not taken */
     size_t down_sent; /* of that, what it has */
     size_t owed;      /* bytes that came from the agent, and for which no credits were given back */
+    size_t held;      /* of `down`, or of `messages`, as the front counts them */
+    bool gave_way;    /* it is cut: its client has not read, and others hold much, too */
+    TAILQ_ENTRY(ab_resource_front_request) holder_at; /* while `held` is not 0 */
     bool down_ended;
     /* A terminal. */
     char *offer;                   /* protocols */
@@ -75,6 +79,10 @@ struct ab_resource_front {
     bool stopping;
     uv_timer_t *retry; /* of those that wait; frees itself */
     LIST_HEAD(, ab_resource_front_request) waiting;
+    /* Those whose clients have not read all; who has taken nothing for longest is the first. */
+    TAILQ_HEAD(, ab_resource_front_request) holders;
+    size_t held; /* by all of them */
+    size_t held_max;
     ab_metric *open[AB_RESOURCE_FRONT_KINDS];
     ab_metric *bytes[AB_RESOURCE_FRONT_KINDS];
     ab_metric *seconds;
@@ -103,6 +111,16 @@ void ab_resource_front_end(ab_resource_front_request *r, ab_err why);
 extern const ab_https_handler ab_resource_front_terminal_handler;
 /** Ask the agent for a terminal. */
 void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_https_info *info);
+
+/* held.c */
+/** The most that all hold, when a front starts. */
+#define AB_RESOURCE_FRONT_HELD_MAX (128u * 1024 * 1024)
+/**
+ * So much of an answer is held for a client. Who has taken nothing for longest is cut when all hold
+ * too much: in a later turn of the loop, and it may be this one.
+ * @param moved  the client has taken some since this was called last
+ */
+void ab_resource_front_hold(ab_resource_front_request *r, size_t bytes, bool moved);
 
 /* audit.c */
 void ab_resource_front_audit_init(ab_resource_front *front);

@@ -2,7 +2,7 @@
  *
  * Bodies go through in pieces. What the other side does not take is held, and nobody is asked for
  * more until it was taken: the client is paused, the agent gets no credits. What is held is thus
- * bounded by a window of the stream, and a piece of the client.
+ * bounded by a window of the stream, and a piece of the client; and all of it in held.c.
  *
  * The end of the HTTP request (on_over of the server) frees it all; the stream's end only answers.
  * When the stream of a followed log is lost, the request waits for the agent, and the log goes on
@@ -60,8 +60,7 @@ int ab_resource_front_status_of(ab_err code)
 
 /* --- the answer --- */
 
-/* Give the client what is held, and the agent credits for it. */
-static void flush_down(ab_resource_front_request *r)
+static void send_down(ab_resource_front_request *r)
 {
     ab_err e = AB_ERR_OK;
     while (e == AB_ERR_OK && r->down_sent < r->down.len) {
@@ -85,6 +84,14 @@ static void flush_down(ab_resource_front_request *r)
     r->owed = 0;
     if (r->down_ended)
         ab_https_finish(r->http);
+}
+
+/* Give the client what is held, and the agent credits for it. */
+static void flush_down(ab_resource_front_request *r)
+{
+    size_t before = r->down_sent;
+    send_down(r);
+    ab_resource_front_hold(r, r->down.len, r->down_sent > before);
 }
 
 static int64_t length_of(const ab_live_field *fields, size_t count)
@@ -349,6 +356,7 @@ bool ab_resource_front_may_go_on(void *arg)
 void ab_resource_front_end(ab_resource_front_request *r, ab_err why)
 {
     stop_waiting(r);
+    ab_resource_front_hold(r, 0, false);
     if (r->stream != NULL)
         ab_live_stream_cancel(r->stream);
     ab_resource_front_audit_end(r, why);

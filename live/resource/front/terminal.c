@@ -16,7 +16,7 @@ static const char *const PROTOCOLS[] = {"v5.channel.k8s.io", "v4.channel.k8s.io"
 
 /* --- to the client --- */
 
-static void flush_messages(ab_resource_front_request *r)
+static void send_messages(ab_resource_front_request *r)
 {
     ab_err e = AB_ERR_OK;
     ab_str message;
@@ -42,6 +42,13 @@ static void flush_messages(ab_resource_front_request *r)
     r->owed = 0;
     if (r->down_ended)
         ab_https_close(r->http, 1000, "");
+}
+
+static void flush_messages(ab_resource_front_request *r)
+{
+    uint64_t before = r->bytes;
+    send_messages(r);
+    ab_resource_front_hold(r, r->messages.bytes.len, r->bytes > before);
 }
 
 /* One that the API server refused: its answer is passed on as it is. */

@@ -124,6 +124,35 @@ static void a_client_that_does_not_read_stops_its_own_answer_and_no_other(void *
     ab_buf_fini(&out);
 }
 
+static void clients_that_do_not_read_hold_so_much_in_all_and_no_more(void **state)
+{
+    enum { CLIENTS = 8 };
+    bed *b = *state;
+    int slow[CLIENTS];
+    ab_buf out;
+    ab_buf_init(&out, 2 * MUCH);
+    b->front->held_max = 3u * 1024 * 1024;
+    for (size_t i = 0; i < CLIENTS; i++) {
+        slow[i] = bed_ask(b, "GET", PODS);
+        bed_flood(bed_last(b), MUCH);
+    }
+    JOINED_WAIT(&b->ends, b->agent.items[0].stream == NULL);
+    int fd = bed_ask(b, "GET", PODS "/other");
+    bed_flood(bed_last(b), MUCH);
+    bed_read(b, fd, LAST, &out);
+    assert_true(out.len > MUCH);
+    assert_true(b->front->held > 0 && b->front->held <= b->front->held_max);
+    assert_non_null(b->agent.items[CLIENTS - 1].stream);
+    ab_buf_clear(&out);
+    bed_read(b, slow[0], NULL, &out);
+    assert_false(has_last(&out));
+    for (size_t i = 0; i < CLIENTS; i++)
+        close(slow[i]);
+    close(fd);
+    JOINED_WAIT(&b->ends, b->front->held == 0);
+    ab_buf_fini(&out);
+}
+
 static void an_agent_that_does_not_read_stops_its_client_and_gets_all_later(void **state)
 {
     bed *b = *state;
@@ -159,6 +188,7 @@ int main(void)
         TEST(an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut),
         TEST(when_a_client_goes_the_agent_stops),
         TEST(a_client_that_does_not_read_stops_its_own_answer_and_no_other),
+        TEST(clients_that_do_not_read_hold_so_much_in_all_and_no_more),
         TEST(an_agent_that_does_not_read_stops_its_client_and_gets_all_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

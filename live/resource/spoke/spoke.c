@@ -46,12 +46,22 @@ typedef struct {
     bool whole;  /* the API server has answered in full */
     int status;  /* of its answer, while the head is held back */
     ab_resource_mask mask;
-    ab_buf held; /* of the answer: what the stream has not taken yet */
-    size_t sent; /* of that, what it has */
+    ab_buf held;    /* of the answer: what the stream has not taken yet */
+    size_t sent;    /* of that, what it has */
+    size_t counted; /* in spoke->held */
 } request;
+
+/* @return false: all requests together hold too much */
+static bool count_held(request *r, size_t bytes)
+{
+    r->spoke->held = r->spoke->held - r->counted + bytes;
+    r->counted = bytes;
+    return r->spoke->held <= r->spoke->held_max;
+}
 
 static void free_request(request *r)
 {
+    (void)count_held(r, 0);
     ab_resource_managed_cancel(r->question);
     if (r->call != NULL)
         r->spoke->env.api.ops->cancel(r->call);
@@ -132,11 +142,12 @@ static void answer_head(request *r, int status, const ab_live_field *fields, siz
 /* Answer with a body at once. */
 static void answer_whole(request *r, int status, ab_str body)
 {
-    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}}};
+    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}},
+                                         {{"retry-after", 11}, {"1", 1}}};
     ab_buf_clear(&r->held);
     ab_buf_put(&r->held, body);
     r->whole = true;
-    answer_head(r, status, JSON, 1);
+    answer_head(r, status, JSON, status == 429 ? 2 : 1);
     if (r->state == ANSWER)
         (void)flush(r);
 }
@@ -148,6 +159,13 @@ static void answer_refusal(request *r, int status, const char *why)
     ab_resource_status_put(status, why, &body);
     answer_whole(r, status, ab_buf_str(&body));
     ab_buf_fini(&body);
+}
+
+static void answer_full(request *r)
+{
+    ab_buf_wipe(&r->body);
+    (void)count_held(r, 0);
+    answer_refusal(r, 429, "the agent holds too many bytes of other requests; ask again");
 }
 
 /* --- what the API server answers --- */
@@ -190,7 +208,14 @@ static void on_data(void *arg, ab_str piece)
         ab_buf_put(&r->held, piece);
     if (e == AB_ERR_OK)
         e = ab_buf_status(&r->held);
-    if (e != AB_ERR_OK && r->state == CALL) {
+    if (e == AB_ERR_OK && r->masks && !count_held(r, r->body.len + r->mask.held.len + r->held.len))
+        e = AB_ERR_FULL;
+    if (e == AB_ERR_FULL && r->state == CALL) {
+        r->spoke->env.api.ops->cancel(r->call);
+        r->call = NULL;
+        ab_buf_wipe(&r->mask.held);
+        answer_full(r);
+    } else if (e != AB_ERR_OK && r->state == CALL) {
         r->spoke->env.api.ops->cancel(r->call);
         r->call = NULL;
         answer_refusal(r, 403, err.text);
@@ -346,6 +371,8 @@ static void on_body(void *arg, ab_str bytes)
     ab_buf_put(&r->body, bytes);
     if (ab_buf_status(&r->body) != AB_ERR_OK)
         answer_refusal(r, 413, "the body is longer than 3 MiB");
+    else if (!count_held(r, r->body.len))
+        answer_full(r);
 }
 
 static void on_body_end(void *arg)
@@ -422,6 +449,7 @@ ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env)
         return NULL;
     }
     spoke->env = *env;
+    spoke->held_max = AB_RESOURCE_SPOKE_HELD_MAX;
     int failed = uv_timer_init(env->loop, timer) != 0 ||
                  uv_timer_start(timer, on_watch, WATCH_MS, WATCH_MS) != 0;
     assert(!failed);

@@ -3,7 +3,7 @@
  * Requests at the agent, between the principal and the API server. The test is both: it asks by the
  * hub, and is told what is asked of the API server.
  */
-#include "live/resource/spoke/spoke.h"
+#include "live/resource/spoke/spoke_priv.h"
 
 #include "tests/unit/live/joined.h"
 
@@ -393,6 +393,29 @@ static void what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told(void
     assert_refused(f, 422, "is invalid: patch");
 }
 
+static void all_requests_together_hold_so_much_and_no_more(void **state)
+{
+    fixture *f = *state;
+    f->spoke->held_max = 16;
+    begin_asking(f, "POST", PODS);
+    assert_int_equal(ab_live_stream_send(f->stream, AB_STR("{\"more\":\"than that\"}")), AB_ERR_OK);
+    assert_refused(f, 429, "ask again");
+    assert_int_equal(f->begun, 0);
+    ask(f, "GET", "/api/v1/namespaces/web/secrets/s");
+    server_begins(f, 200);
+    server_sends(f, "{\"kind\":\"Secret\",\"apiVersion\":\"v1\"}");
+    assert_refused(f, 429, "ask again");
+    assert_int_equal(f->cancelled, 1);
+    assert_int_equal(f->spoke->held, 0);
+    ask(f, "GET", "/api/v1/namespaces/web/secrets?watch=true");
+    server_begins(f, 200);
+    f->spoke->held_max = 100;
+    for (int i = 0; i < 3; i++) /* what has been passed on is not held */
+        server_sends(f, "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Secret\"}}\n");
+    JOINED_WAIT(&f->ends, f->came > 100);
+    assert_int_equal(f->status, 200);
+}
+
 static void an_agent_without_an_api_server_says_so(void **state)
 {
     fixture *f = *state;
@@ -413,6 +436,7 @@ int main(void)
         TEST(a_body_that_is_too_long_is_refused),
         TEST(secrets_are_masked_whatever_form_was_asked_for),
         TEST(what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told),
+        TEST(all_requests_together_hold_so_much_and_no_more),
         cmocka_unit_test_setup_teardown(an_agent_without_an_api_server_says_so, set_up_without_api,
                                         tear_down),
     };

@@ -73,10 +73,12 @@ static void finish_curl(ab_http_call *c)
 {
     ab_error err = {0};
     ab_err e = AB_ERR_OK;
-    if (c->data_code != AB_ERR_OK)
+    if (c->data_code != AB_ERR_OK) {
         e = ab_fail(&err, c->data_code, "the response was rejected: %s", ab_err_text(c->data_code));
-    else if (c->code != CURLE_OK)
+    } else if (c->code != CURLE_OK) {
+        ab_http_hide_proxy(c->said);
         e = ab_http_explain(c->easy, c->code, c->said, &err);
+    }
     finish(c, e, &err);
 }
 

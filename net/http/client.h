@@ -94,3 +94,6 @@ void ab_http_resume(ab_http_call *call);
 AB_MUST_USE ab_err ab_http_send(ab_http_call *call, ab_str bytes);
 /** The body is whole. One that is shorter than announced fails the call. */
 void ab_http_finish(ab_http_call *call);
+/** Take the URL of a proxy, which may hold a password, out of what curl has said (its
+ * CURLOPT_ERRORBUFFER). Any thread. */
+void ab_http_hide_proxy(char *said);

@@ -26,6 +26,20 @@ static bool is_refused_certificate(const char *said)
            (strstr(said, "certificate") != NULL || strstr(said, "unknown ca") != NULL);
 }
 
+/* curl quotes all of the URL when it cannot read it, as with a # in the password, and may have cut
+ * the end of a long one off. */
+void ab_http_hide_proxy(char *said)
+{
+    char *from = strchr(said, '\'');
+    const char *to = strrchr(said, '\'');
+    if (from == NULL || !ab_str_starts(ab_str_of(said), "Unsupported proxy"))
+        return;
+    if (from == to)
+        from[1] = '\0';
+    else
+        memmove(from + 1, to, strlen(to) + 1);
+}
+
 typedef struct {
     CURLcode curl;
     ab_err code;

@@ -2,6 +2,7 @@
 #include "services/ctl/fleet/server.h"
 
 #include "base/core/file.h"
+#include "net/http/client.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -98,6 +99,7 @@ static long get(const ab_ctl *ctl, const char *path, const ab_buf *token, ab_buf
         curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
         curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
         code = curl_easy_perform(curl);
+        ab_http_hide_proxy(why);
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     }
     if (code != CURLE_OK)

@@ -8,6 +8,7 @@
 #include "base/core/clock.h"
 #include "base/core/file.h"
 #include "base/json/document.h"
+#include "net/http/client.h"
 #include "transport/kafka/settings/oauth_token.h"
 
 #include <curl/curl.h>
@@ -115,6 +116,7 @@ static long post(CURL *curl, const cJSON *from, const char *secret, ab_buf *answ
     set_credentials(curl, ab_doc_text(from, "client-id").ptr, secret);
     set_form(curl, ab_doc_text(from, "scope").ptr);
     CURLcode code = curl_easy_perform(curl);
+    ab_http_hide_proxy(why);
     if (code != CURLE_OK)
         ab_fail(err, AB_ERR_UNAVAILABLE, "%s", why[0] != '\0' ? why : curl_easy_strerror(code));
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A name server that does not answer. libcurl asks on a thread of its own, and must not wait for
- * that thread when a call ends.
+ * A name server that does not answer: libcurl asks on a thread of its own, and must not wait for
+ * that thread when a call ends. And what is told of a proxy that cannot be used.
  */
 #include "net/http/client.h"
 
@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #define NEVER_MS 5000
 
@@ -51,6 +53,7 @@ typedef struct {
     bool cancels;
     bool ended;
     ab_err code;
+    char said[AB_ERROR_TEXT_MAX];
 } fixture;
 
 static bool is_asked(void)
@@ -105,6 +108,8 @@ static void on_done(void *arg, const ab_http_result *result)
     f->call = NULL;
     f->ended = true;
     f->code = result->code;
+    if (result->err != NULL)
+        snprintf(f->said, sizeof(f->said), "%s", result->err->text);
 }
 
 static void run_until_ended(fixture *f)
@@ -138,6 +143,43 @@ static void nor_one_that_is_cancelled(void **state)
     run_until_ended(f);
 }
 
+/* With a # in it, which the operator forgot to escape. */
+static void the_password_of_a_proxy_is_not_told(void **state)
+{
+    fixture *f = *state;
+    const ab_http_options options = {.agent = "test",
+                                     .proxy = "http://user:hun#ter2@127.0.0.1:3128"};
+    const ab_http_request request = {
+        .method = "GET", .url = "http://127.0.0.1:1/", .on_done = on_done, .arg = f};
+    assert_int_equal(ab_http_reconfigure(f->http, &options, NULL), AB_ERR_OK);
+    assert_non_null(ab_http_start(f->http, &request));
+    while (!f->ended)
+        (void)uv_run(&f->loop, UV_RUN_ONCE);
+    assert_int_not_equal(f->code, AB_ERR_OK);
+    assert_non_null(strstr(f->said, "Unsupported proxy"));
+    assert_null(strstr(f->said, "ter2"));
+}
+
+static void of_what_is_said_of_a_proxy_only_its_url_is_hidden(void **state)
+{
+    static const struct {
+        const char *said, *left;
+    } rows[] = {
+        {"Unsupported proxy syntax in 'http://u:p'q@h': no host",
+         "Unsupported proxy syntax in '': no host"},
+        {"Unsupported proxy scheme for 'socks9://u:p", "Unsupported proxy scheme for '"},
+        {"Unsupported proxy", "Unsupported proxy"},
+        {"Could not resolve proxy: 'h'", "Could not resolve proxy: 'h'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char said[128];
+        snprintf(said, sizeof(said), "%s", rows[i].said);
+        ab_http_hide_proxy(said);
+        assert_string_equal(said, rows[i].left);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -145,6 +187,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_name_server_that_is_silent_does_not_hold_a_call_that_timed_out),
         CASE(nor_one_that_is_cancelled),
+        CASE(the_password_of_a_proxy_is_not_told),
+        cmocka_unit_test(of_what_is_said_of_a_proxy_only_its_url_is_hidden),
     };
     if (uv_mutex_init(&names.lock) != 0 || uv_cond_init(&names.changed) != 0)
         return 1;

@@ -75,6 +75,10 @@ static ab_err check_ca(const char *path, ab_str pem, ab_error *err)
 static ab_err read_config(const ab_config *c, ab_buf *ca, ab_buf *headers, ab_error *err)
 {
     const char *url = ab_config_str(c, "tracing.endpoint");
+    if (strchr(url, '@') != NULL) /* the log names the endpoint */
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "tracing.endpoint has a user or a password in it: put a line "
+                       "\"Authorization: Basic ...\" into the file of tracing.headers instead");
     if (!is_http(url))
         return ab_fail(err, AB_ERR_CONFIG,
                        "tracing.endpoint: \"%s\" is not a URL of http or https: set it to the "

@@ -33,10 +33,20 @@ static void an_endpoint_is_a_url_of_http(void **state)
                   "to the collector's, e.g. http://collector:4318/v1/traces");
 }
 
+static void an_endpoint_has_no_password_for_the_log_to_name(void **state)
+{
+    (void)state;
+    ab_error err = {0};
+    assert_int_equal(check("tracing.endpoint=http://u:hun#ter2@c", &err), AB_ERR_CONFIG);
+    assert_non_null(strstr(err.text, "tracing.headers"));
+    assert_null(strstr(err.text, "ter2"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_endpoint_is_a_url_of_http),
+        cmocka_unit_test(an_endpoint_has_no_password_for_the_log_to_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,10 @@ static ab_err check(const ab_config *c, ab_error *err)
                        "kafka.sasl.mechanism OAUTHBEARER needs kafka.sasl.oauth.endpoint, "
                        "kafka.sasl.oauth.client-id and kafka.sasl.oauth.client-secret-file, or "
                        "kafka.sasl.oauth.token-file");
+    if (url != NULL && strchr(url, '@') != NULL) /* errors name the endpoint */
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "kafka.sasl.oauth.endpoint has a user or a password in it: use "
+                       "kafka.sasl.oauth.client-id and kafka.sasl.oauth.client-secret-file");
     if (url != NULL && strncmp(url, "https://", strlen("https://")) != 0)
         return ab_fail(err, AB_ERR_CONFIG,
                        "kafka.sasl.oauth.endpoint: \"%s\" does not begin with https://, and the "

@@ -244,6 +244,8 @@ static void tokens_need_a_source(void **state)
     loaded l;
     assert_refused(WORDS(OAUTH), "needs kafka.sasl.oauth.endpoint");
     assert_refused(WORDS(OAUTH, SOURCE "endpoint=https://a/token", client), "client-secret-file");
+    assert_refused(WORDS(OAUTH, SOURCE "endpoint=https://u:p@a/token", client, secret),
+                   "endpoint has a user or a password");
     assert_refused(WORDS(OAUTH, SOURCE "endpoint=http://a/token", client, secret),
                    "does not begin with https://");
     assert_refused(WORDS(OAUTH, SOURCE "endpoint=https://a/token", SOURCE "token-file=/dev/null"),

@@ -132,7 +132,7 @@ void ab_reconcile_await_change(ab_record *r, const char *why)
 {
     ab_error err = {0};
     ab_inbox_retry_after(&r->inbox, ab_reconcile_now(r), AWAIT_CHANGE_MS);
-    if (!fails_too_long(r) || r->inbox.head == NULL)
+    if (!fails_too_long(r) || (r->inbox.head == NULL && r->is_deferred))
         return;
     (void)ab_fail(&err, AB_ERR_TIMEOUT, "%s", why);
     defer(r, &err);

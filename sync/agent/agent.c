@@ -282,9 +282,31 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
         ab_agent_report_error(o, err);
 }
 
+static void acknowledge_first(ab_agent *a)
+{
+    void *first = a->first;
+    a->first = NULL;
+    if (first != NULL)
+        ab_agent_ack(a, first);
+}
+
 void ab_agent_replay(ab_agent *a)
 {
     a->replaying = true;
+    a->caught_up = false;
+    acknowledge_first(a); /* of what was read before: it holds nothing any more */
+}
+
+void ab_agent_note_read(ab_agent_object *o)
+{
+    ab_agent *a = o->agent;
+    bool finished = ab_agent_is_up_to_date(o) || o->record.is_deferred;
+    if (a->replaying)
+        return;
+    a->owed -= o->owed && finished;
+    o->owed = o->owed && !finished;
+    if (a->owed == 0)
+        acknowledge_first(a);
 }
 
 bool ab_agent_is_replaying(const ab_agent *a)

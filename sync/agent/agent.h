@@ -97,7 +97,8 @@ void ab_agent_resync(ab_agent *a, const char *why);
 
 /** What it remembered is lost, and the principal's log is read from its beginning: no object that
  * the store has is written to until ab_agent_caught_up and all that came before is saved, for it
- * may be long over. Before all else. */
+ * may be long over. Nothing counts as dealt with before all of it is in effect, or deferred. Before
+ * all else, and again when the log is replaced meanwhile. */
 void ab_agent_replay(ab_agent *a);
 /** Is that not over yet? */
 bool ab_agent_is_replaying(const ab_agent *a);

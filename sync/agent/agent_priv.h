@@ -77,6 +77,7 @@ struct ab_agent_object {
     bool next_orphan;
     bool out_of_date; /* counted in agent->out_of_date */
     bool unsaved;     /* counted in agent->unsaved */
+    bool owed;        /* counted in agent->owed */
 };
 
 struct ab_agent {
@@ -91,6 +92,10 @@ struct ab_agent {
     bool synced;    /* every object that exists was reported */
     bool replaying; /* ab_agent_replay */
     bool caught_up;
+    void *first; /* the delivery of the first state of that: acknowledged last, so that nothing is
+                    committed before; NULL: none */
+    size_t owed; /* objects of which a state came then, and that were neither in effect since, nor
+                    deferred */
     ab_sweep sweep; /* autonomous: what may be ended at the hub */
     ab_inbox early; /* ends of commands that came before our own log was read */
     size_t out_of_date;
@@ -108,6 +113,10 @@ struct ab_agent {
     } metrics;
     ab_log_quota lines; /* that what the principal sends has caused */
 };
+
+/* agent.c */
+/** What came of the object in ab_agent_replay may be in effect now. */
+void ab_agent_note_read(ab_agent_object *o);
 
 /* object.c: what is known of one object */
 /** Made when it is not known. @return NULL when out of memory */

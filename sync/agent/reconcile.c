@@ -269,7 +269,7 @@ static void count(ab_record *r)
     ab_agent_object *o = object_of(r);
     ab_agent *a = o->agent;
     const ab_task *head = r->inbox.head;
-    bool out_of_date = head != NULL || !ab_agent_is_up_to_date(o);
+    bool out_of_date = head != NULL || !ab_agent_is_up_to_date(o) || (a->replaying && o->owed);
     bool unsaved = head != NULL && !ab_task_is_command(head->type) &&
                    (!head->begun || r->step == AB_STEP_SAVE);
     a->out_of_date += (size_t)out_of_date - (size_t)o->out_of_date;
@@ -278,6 +278,7 @@ static void count(ab_record *r)
         ab_metric_set(a->metrics.out_of_date, (double)a->out_of_date);
     o->out_of_date = out_of_date;
     o->unsaved = unsaved;
+    ab_agent_note_read(o);
     ab_resync_go(&a->resync.engine);
 }
 

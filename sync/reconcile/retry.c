@@ -73,12 +73,13 @@ void ab_reconcile_succeeded(ab_record *r)
 static void release_head(ab_record *r, const ab_error *err)
 {
     ab_task *head = ab_reconcile_head(r);
-    if (head == NULL || head->delivery == NULL)
+    bool is_saved = r->type->saved != NULL;
+    if (head == NULL || (!is_saved && head->delivery == NULL))
         return;
     ab_reconcile_trace_end(r, err);
     head->wrote = false; /* it is acknowledged without being in effect */
     ab_metric_add(r->reconciler->metrics.deferred, 1);
-    if (r->type->saved != NULL) {
+    if (is_saved) {
         ab_reconcile_finish_head(r);
         return;
     }

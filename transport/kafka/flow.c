@@ -56,7 +56,8 @@ void ab_kafka_flow_pause(ab_kafka_link *l, bool paused)
 /* Far enough below the limit that pausing, which drops what was fetched ahead, is rare. */
 void ab_kafka_flow_control(ab_kafka_link *l)
 {
-    size_t most = l->kafka->settings.inflight;
+    /* The first of a replay may be acknowledged last. */
+    size_t most = l->kafka->settings.inflight + (l->kafka->base.env.replay ? 1 : 0);
     size_t bytes =
         ab_share_of_rest(ALL_OPEN_BYTES_MAX, l->kafka->open_bytes, OPEN_BYTES_MIN, OPEN_BYTES_MAX);
     if (l->in.open >= most || l->in.open_bytes >= bytes || ab_kafka_refusal_is_on(l))

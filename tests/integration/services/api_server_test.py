@@ -3,6 +3,7 @@
 """Beside an API server that refuses writes, or comes back from a backup."""
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -48,9 +49,9 @@ class Beside(Fleet):
         return {"kind": "kubernetes", "namespace": "argocd", "kubernetes": {"kubeconfig": str(kubeconfig)}}
 
 
-class Conflict(Beside):
+class BesideAgent(Beside):
     def agent_config(self):
-        return {**super().agent_config(), "sync": {"set-aside": "2s"}, "store": self.serve()}
+        return {**super().agent_config(), "store": self.serve()}
 
     @staticmethod
     def path(name):
@@ -58,6 +59,36 @@ class Conflict(Beside):
 
     def here(self, name):
         return revision(self.api.objects.get(self.path(name)))
+
+
+class FirstReading(BesideAgent):
+    def test_what_was_read_counts_until_it_is_in_effect(self):
+        unfinished = self.folder / "agent" / "data" / "replaying"
+        for name in ("a", "b"):
+            self.hub.write("w1", name, application(name))
+        self.start()
+        wait_for("both have arrived", lambda: self.here("a") == self.here("b") == "1")
+        self.agent.stop()
+        shutil.rmtree(unfinished.parent)
+        unfinished.parent.mkdir()
+        mend = self.api.fault(lambda r: r.method == "PATCH" and r.path == self.path("a"),
+                              lambda r: r.refuse(503, "ServiceUnavailable", "not now"))
+        sent = self.principal.metric("argobus_events_sent_total")
+        self.hub.edit("w1", "a", lambda a: a["spec"]["source"].update(targetRevision="2"))
+        wait_for("it is in the log", lambda: self.principal.metric("argobus_events_sent_total") > sent)
+        self.agent.start()
+        wait_for("it is tried", lambda: self.api.asked("PATCH", self.path("a")))
+        wait_for("the log has been read", lambda: not unfinished.exists())
+        self.assertEqual(self.agent.metric("argobus_unacknowledged"), 1)
+        self.assertGreater(self.agent.metric("argobus_offset_lag"), 0)
+        mend()
+        wait_for("it is in effect", lambda: self.here("a") == "2")
+        wait_for("so is all", lambda: self.agent.metric("argobus_offset_lag") == 0)
+
+
+class Conflict(BesideAgent):
+    def agent_config(self):
+        return {**super().agent_config(), "sync": {"set-aside": "2s"}}
 
     def conditions(self, name):
         return [c["message"] for c in (self.hub.status("w1", name) or {}).get("conditions", [])

@@ -532,6 +532,13 @@ void world_fini(world *w)
     ab_patterns_free(w->namespaces);
 }
 
+static void agent_gap(ab_agent *a)
+{
+    if (ab_agent_is_replaying(a))
+        ab_agent_replay(a);
+    ab_agent_resync(a, "gap");
+}
+
 void world_lose_log(world *w, struct world_link *link)
 {
     fake_log_lose(link->out);
@@ -543,7 +550,7 @@ void world_lose_log(world *w, struct world_link *link)
     if (link == &w->agent_link && w->principal != NULL)
         ab_principal_gap(w->principal, WORLD_HUB_NAMESPACE);
     else if (link == &w->principal_link && w->agent != NULL)
-        ab_agent_resync(w->agent, "gap");
+        agent_gap(w->agent);
 }
 
 void world_connect(struct world_link *link, bool up)

@@ -63,6 +63,7 @@ struct ab_agent_object {
     char *snapshot;    /* of what is here, see ab_desired_snapshot; NULL: not known, or not kept */
     ab_digest reconciled; /* of what was found to need nothing more for this source */
     ab_digest report;     /* of what it last had to say upwards */
+    ab_digest unsent;     /* of what could not be sent, while that is `error`; else none */
     bool report_empty;    /* that has no status */
     bool report_due;
     bool report_waits; /* the principal has no status of it: while it has none here either, nothing
@@ -235,6 +236,9 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
+/** What the object has to say was queued: if it is not what could not be sent, that error is over.
+ */
+void ab_agent_note_said(ab_agent_object *o);
 /** Report the conflicting source to the principal, once our log has been read. */
 void ab_agent_report_conflict(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */

@@ -44,7 +44,14 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
 {
     free(o->error);
     o->error = err == NULL ? NULL : ab_str_dup(ab_str_of(err->text));
+    o->unsent = (ab_digest){0};
     ab_agent_repeat_error(o);
+}
+
+void ab_agent_note_said(ab_agent_object *o)
+{
+    if (!ab_digest_is_none(&o->unsent) && !ab_digest_eq(&o->unsent, &o->report))
+        ab_agent_report_error(o, NULL);
 }
 
 /* What keeps a source of this object from being as desired; NULL: nothing does. */
@@ -159,6 +166,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
                              .type = AB_TYPE_STATUS_UPDATE,
                              .remapped = o->remapped};
     state_up(o, &s, &data);
+    ab_agent_note_said(o);
 }
 
 void ab_agent_command_answer(ab_agent_object *o, const char *why)

@@ -531,13 +531,11 @@ static void a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same(void 
     assert_at_rest();
 }
 
-static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
+static void cannot_be_sent(void)
 {
     ab_error err = {0};
     ab_event_draft draft = {0};
     ab_event *event = NULL;
-    (void)state;
-    mirrored();
     (void)ab_fail(&err, AB_ERR_TOOBIG, "too big");
     ab_event_set_text(&draft, AB_CE_ID, "x");
     ab_event_set_text(&draft, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
@@ -548,6 +546,25 @@ static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
     ab_event_unref(event);
     world_settle(&w);
     assert_true(has_error(hub()));
+}
+
+static void an_error_is_over_when_something_else_is_said(void **state)
+{
+    (void)state;
+    mirrored();
+    cannot_be_sent();
+    set_spec(w.local, LOCAL, 7);
+    world_settle(&w);
+    assert_int_equal(spec_of(hub()), 7);
+    assert_false(has_error(hub()));
+    assert_at_rest();
+}
+
+static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
+{
+    (void)state;
+    mirrored();
+    cannot_be_sent();
     world_crash_principal(&w);
     fake_log_lose(w.up);
     set_field(w.hub, HUB, "status", NULL);
@@ -608,6 +625,7 @@ int main(void)
         T(an_older_epoch_of_the_agent_is_raised),
         T(what_was_made_again_under_an_older_epoch_is_mirrored),
         T(a_sync_under_an_older_epoch_of_the_principal_runs_all_the_same),
+        T(an_error_is_over_when_something_else_is_said),
         T(an_error_that_stands_is_said_again_to_a_new_principal),
         T(an_answer_that_was_lost_is_given_again_and_nothing_runs_twice),
     };

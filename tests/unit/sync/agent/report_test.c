@@ -150,6 +150,41 @@ static void a_status_that_only_the_hub_shows_goes_when_the_object_is_made_anew(v
     assert_at_rest();
 }
 
+/* What was said last, as the sender tells of it. */
+static ab_event *what_was_said(void)
+{
+    ab_event_draft draft = {0};
+    ab_event *event = NULL;
+    ab_event_set_text(&draft, AB_CE_ID, "x");
+    ab_event_set_text(&draft, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
+    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_STATUS_UPDATE));
+    ab_event_set_text(&draft, AB_CE_PARTITIONKEY, UP);
+    ab_event_set(&draft, AB_CE_CONTENTHASH, ab_event_attr(said(UP), AB_CE_CONTENTHASH));
+    assert_int_equal(ab_event_new(&draft, &event, NULL), AB_ERR_OK);
+    return event;
+}
+
+static void what_cannot_be_sent_is_an_error_until_something_else_is_said(void **state)
+{
+    ab_error err = {0};
+    (void)state;
+    begin();
+    desired(HUB, AB_TYPE_CREATE, UID, SPEC(1));
+    give_status("{\"n\":5}");
+    ab_event *event = what_was_said();
+    (void)ab_fail(&err, AB_ERR_TOOBIG, "too big");
+    ab_agent_unsendable(w.agent, event, &err);
+    world_settle(&w);
+    assert_true(said_with(AB_KEY_ERROR LOCAL, "too big"));
+    give_status("{\"n\":6}");
+    assert_null(said(AB_KEY_ERROR LOCAL));
+    ab_agent_unsendable(w.agent, event, &err); /* it was said meanwhile */
+    world_settle(&w);
+    assert_null(said(AB_KEY_ERROR LOCAL));
+    ab_event_unref(event);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +198,7 @@ int main(void)
         TEST(each_status_is_reported_at_once),
         TEST(an_agent_that_starts_reports_at_once),
         TEST(a_status_that_only_the_hub_shows_goes_when_the_object_is_made_anew),
+        TEST(what_cannot_be_sent_is_an_error_until_something_else_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

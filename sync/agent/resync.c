@@ -171,7 +171,7 @@ static void expect(void *arg, ab_inventory *inv)
         if (has_report(o))
             expect_sent(a, o->key, o->hub_key, inv);
         struct error_keys keys = error_keys(o);
-        if (o->error != NULL)
+        if (o->error != NULL || !ab_agent_is_up_to_date(o))
             expect_sent(a, keys.ours, keys.hubs, inv);
     }
 }
@@ -200,15 +200,28 @@ static bool is_status_gone(const ab_agent_object *o)
            ab_resync_find(&o->agent->resync.engine, ab_str_of(o->hub_key)) != NULL;
 }
 
+/* Somebody has an error of an earlier run: it is said again, or ended, once it is known how the
+ * object is. */
+static void suppose_error(ab_agent_object *o, ab_str ours)
+{
+    if (ab_writer_suppose(o->agent->writer, ours, &(ab_digest){0}) != AB_ERR_OK)
+        AB_ERROR(o->agent->env.log, SYNC, "out of memory", AB_KV("object", (const char *)o->key));
+}
+
 static void correct_error(ab_agent_object *o)
 {
     struct error_keys keys = error_keys(o);
-    if (o->error != NULL && is_otherwise(o, keys.ours, keys.hubs)) {
+    bool theirs = ab_resync_find(&o->agent->resync.engine, ab_str_of(keys.hubs)) != NULL;
+    bool otherwise = is_otherwise(o, keys.ours, keys.hubs);
+    if (o->error != NULL && otherwise) {
         ab_writer_repeat(o->agent->writer, ab_str_of(keys.ours));
         ab_agent_repeat_error(o);
-    } else if (o->error == NULL && ab_agent_is_up_to_date(o) &&
-               ab_resync_find(&o->agent->resync.engine, ab_str_of(keys.hubs)) != NULL) {
-        ab_agent_end_error(o);
+    } else if (o->error == NULL && ab_agent_is_up_to_date(o)) {
+        if (theirs)
+            ab_agent_end_error(o);
+    } else if (o->error == NULL && otherwise &&
+               (theirs || ab_writer_has_key(o->agent->writer, ab_str_of(keys.ours)))) {
+        suppose_error(o, ab_str_of(keys.ours));
     }
 }
 

@@ -3,6 +3,7 @@
  * Events to an agent: how they name their object, and how they end.
  */
 #include "sync/principal/principal_priv.h"
+#include "sync/principal/shared/shared.h"
 
 #include "schema/attributes.h"
 
@@ -17,6 +18,7 @@ static void wake(const struct peer *peer)
 static void queued(struct peer *peer, ab_str key, ab_err e)
 {
     if (e == AB_ERR_OK) {
+        ab_principal_shared_note_queued(peer, key);
         wake(peer);
         ab_watermark_note_queued(&peer->line->run, ab_writer_newest(peer->writer));
         ab_watermark_store_write(&peer->principal->watermark, peer->line);

@@ -44,6 +44,7 @@ void ab_principal_peer_free(void *value)
     ab_link_remove(&peer->in_waiting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
+    ab_map_free(peer->unsendable, free);
     if (peer->line != NULL)
         ab_watermark_parts_leave(&peer->principal->watermark.parts, peer->line);
     if (peer->records != NULL && peer->records->peer == peer)
@@ -67,6 +68,7 @@ static void park_apps(const struct peer *peer)
 static bool has_all(struct peer *peer)
 {
     return peer->records != NULL && peer->writer != NULL && peer->errors != NULL &&
+           peer->unsendable != NULL &&
            ab_watermark_store_join(&peer->principal->watermark, ab_str_of(peer->name), peer,
                                    &peer->line) == AB_ERR_OK;
 }
@@ -89,6 +91,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
         &(ab_writer_env){p->env.clock, p->env.source, peer->name, safe, p, p->env.effects.trace});
     ab_resync_queue_join(&p->resyncs, &peer->resync.turn, peer, peer->writer, peer->name);
     peer->errors = ab_map_new();
+    peer->unsendable = ab_map_new();
     if (!has_all(peer) || ab_map_put(p->peers, ab_str_of(agent), peer, NULL) != AB_ERR_OK) {
         ab_principal_peer_free(peer);
         return AB_ERR_NOMEM;

@@ -156,6 +156,9 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
     AB_ERROR(p->env.log, SYNC, "cannot be sent", AB_KV("agent", agent),
              AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
              AB_KV("why", (const char *)err->text));
+    if (app == NULL)
+        ab_principal_shared_note_unsendable(ab_principal_peer(p, ab_str_of(agent)),
+                                            ab_event_attr(event, AB_CE_PARTITIONKEY), err);
     if (app == NULL || app->peer == NULL || strcmp(app->peer->name, agent) != 0)
         return;
     free(app->error);

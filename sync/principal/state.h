@@ -65,8 +65,9 @@ struct peer {
     ab_map
         *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
     struct held *held, *held_last;
-    ab_map *errors; /* key of a shared object -> what the agent says is wrong with it
-                       (shared/error.c) */
+    ab_map *errors;     /* key of a shared object -> what the agent says is wrong with it
+                           (shared/error.c) */
+    ab_map *unsendable; /* key of a shared object -> why it cannot be sent, until it changes */
     bool heard;
     struct {
         size_t count; /* deletions that are held back, as was told last */

@@ -93,63 +93,6 @@ static bool key_at_hub(const struct peer *peer, ab_str theirs, char key[AB_OBJEC
     return true;
 }
 
-static void defer_shared(const struct peer *peer, ab_str theirs, bool deferred)
-{
-    char key[AB_OBJECT_KEY_MAX];
-    if (key_at_hub(peer, theirs, key))
-        ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
-}
-
-static bool has_room(struct peer *peer, ab_str key)
-{
-    int64_t held = 0;
-    if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
-        return true;
-    if (ab_principal_may_log(peer, &held))
-        AB_WARN(peer->principal->env.log, SYNC,
-                "agent reports errors of too many objects; this one is not counted",
-                AB_KV("agent", peer->name), AB_KV("object", key),
-                AB_KV("limit", (int64_t)ERRORS_MAX), AB_KV("held_back", held));
-    return false;
-}
-
-void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
-{
-    int64_t held = 0;
-    ab_str key = object_key(event);
-    struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
-    void *old = NULL;
-    if (e == NULL) {
-        old = ab_map_take(peer->errors, key);
-    } else {
-        if (ab_principal_may_log(peer, &held))
-            AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
-                    AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message),
-                    AB_KV("held_back", held));
-        if (!has_room(peer, key) || ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
-            old = e;
-    }
-    ab_principal_shared_error_free(old);
-    defer_shared(peer, key, ab_map_find(peer->errors, key) != NULL);
-    show_count(peer, ab_kind_of_key(key));
-}
-
-static void hold_error(const struct peer *peer, ab_str theirs, const struct shared_error *error,
-                       ab_inventory *inv)
-{
-    char key[AB_OBJECT_KEY_MAX];
-    if (key_at_hub(peer, theirs, key))
-        ab_inventory_add_error(inv, key, &error->hash);
-}
-
-void ab_principal_shared_hold_errors(const struct peer *peer, ab_inventory *inv)
-{
-    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
-        hold_error(peer, i.key, i.value, inv);
-}
-
-/* --- shown --- */
-
 /* Do these keys name one shared object, here and at the agent? Their namespaces differ. */
 static bool is_same_shared(ab_str ours, ab_str theirs)
 {
@@ -169,6 +112,91 @@ static ab_str shared_reason(const struct peer *peer, ab_str key)
     return AB_STR_NONE;
 }
 
+static void tell(const struct peer *peer, const char *key)
+{
+    bool deferred = ab_map_find(peer->unsendable, ab_str_of(key)) != NULL ||
+                    shared_reason(peer, ab_str_of(key)).ptr != NULL;
+    ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
+}
+
+static bool has_room(struct peer *peer, ab_str key)
+{
+    int64_t held = 0;
+    if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
+        return true;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "agent reports errors of too many objects; this one is not counted",
+                AB_KV("agent", peer->name), AB_KV("object", key),
+                AB_KV("limit", (int64_t)ERRORS_MAX), AB_KV("held_back", held));
+    return false;
+}
+
+void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
+{
+    int64_t held = 0;
+    char hub[AB_OBJECT_KEY_MAX];
+    ab_str key = object_key(event);
+    struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
+    void *old = NULL;
+    if (e == NULL) {
+        old = ab_map_take(peer->errors, key);
+    } else {
+        if (ab_principal_may_log(peer, &held))
+            AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
+                    AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message),
+                    AB_KV("held_back", held));
+        if (!has_room(peer, key) || ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
+            old = e;
+    }
+    ab_principal_shared_error_free(old);
+    if (key_at_hub(peer, key, hub))
+        tell(peer, hub);
+    show_count(peer, ab_kind_of_key(key));
+}
+
+void ab_principal_shared_note_unsendable(struct peer *peer, ab_str key, const ab_error *err)
+{
+    char copy[AB_OBJECT_KEY_MAX];
+    const ab_kind *kind = ab_kind_of_key(key);
+    void *old = NULL;
+    if (peer == NULL || kind == NULL || !kind->shared || key.len >= sizeof(copy))
+        return;
+    char *why = ab_str_dup(ab_str_of(err->text));
+    if (why == NULL || ab_map_put(peer->unsendable, key, why, &old) != AB_ERR_OK)
+        free(why);
+    free(old);
+    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
+    tell(peer, copy);
+}
+
+void ab_principal_shared_note_queued(struct peer *peer, ab_str key)
+{
+    char copy[AB_OBJECT_KEY_MAX];
+    char *why = ab_map_take(peer->unsendable, key);
+    if (why == NULL)
+        return;
+    free(why);
+    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
+    tell(peer, copy);
+}
+
+static void hold_error(const struct peer *peer, ab_str theirs, const struct shared_error *error,
+                       ab_inventory *inv)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    if (key_at_hub(peer, theirs, key))
+        ab_inventory_add_error(inv, key, &error->hash);
+}
+
+void ab_principal_shared_hold_errors(const struct peer *peer, ab_inventory *inv)
+{
+    for (ab_map_iter i = ab_map_first(peer->errors); i.entry != NULL; ab_map_next(&i))
+        hold_error(peer, i.key, i.value, inv);
+}
+
+/* --- shown --- */
+
 ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_str key, bool *ours)
 {
     const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
@@ -178,5 +206,7 @@ ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_st
         return AB_STR_NONE;
     if (app != NULL)
         return app->error == NULL ? AB_STR_NONE : ab_str_of(app->error);
-    return shared_reason(peer, key);
+    const char *why = ab_map_find(peer->unsendable, key);
+    *ours = why != NULL;
+    return why == NULL ? shared_reason(peer, key) : ab_str_of(why);
 }

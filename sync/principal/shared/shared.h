@@ -41,5 +41,9 @@ bool ab_principal_shared_is_error(const ab_event *event);
 void ab_principal_shared_note_error(struct peer *peer, const ab_event *event);
 /** Add what is held of the agent's errors, for a resync with it. */
 void ab_principal_shared_hold_errors(const struct peer *peer, ab_inventory *inv);
+/** It can never be sent to this agent as it is. */
+void ab_principal_shared_note_unsendable(struct peer *peer, ab_str key, const ab_error *err);
+/** Something else of this key is to be sent. */
+void ab_principal_shared_note_queued(struct peer *peer, ab_str key);
 /** Free an error, for ab_map_free. */
 void ab_principal_shared_error_free(void *value);

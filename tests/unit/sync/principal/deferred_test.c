@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-#define APP "Application/a1/a"
+#define APP     "Application/a1/a"
+#define PROJECT "AppProject/argocd/team"
 
 static hub h;
 static uint64_t version;
@@ -53,14 +54,19 @@ static void report(const char *data)
     assert_true(hub_all_acknowledged(&h));
 }
 
-static void cannot_be_sent(void)
+static void key_cannot_be_sent(const char *key)
 {
-    ab_event *event = sample_event(APP, "{}", 1);
+    ab_event *event = sample_event(key, "{}", 1);
     ab_error err = {0};
     (void)ab_fail(&err, AB_ERR_TOOBIG, "too big");
     ab_principal_unsendable(h.principal, "a1", event, &err);
     ab_event_unref(event);
     hub_settle(&h);
+}
+
+static void cannot_be_sent(void)
+{
+    key_cannot_be_sent(APP);
 }
 
 static void an_object_is_deferred_while_its_agent_reports_an_error(void **state)
@@ -116,6 +122,54 @@ static void a_change_ends_only_its_own_reason(void **state)
     assert_string_equal(h.deferred, "");
 }
 
+static void put_project(const char *description)
+{
+    char json[300];
+    snprintf(
+        json, sizeof(json),
+        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+        "\"name\":\"team\",\"namespace\":\"argocd\"},\"spec\":{\"description\":\"%s\","
+        "\"sourceNamespaces\":[\"*\"],\"destinations\":[{\"name\":\"*\",\"namespace\":\"*\"}]}}",
+        description);
+    ab_object *project = sample_object(json);
+    fake_store_put(h.store, project);
+    ab_object_unref(project);
+    hub_settle(&h);
+}
+
+static void report_project(const char *data)
+{
+    hub_say(&h, &(hub_word){.agent = "a1",
+                            .key = AB_KEY_ERROR "AppProject/elsewhere/team",
+                            .subject = "elsewhere/team",
+                            .target = AB_TARGET_APPPROJECT,
+                            .type = AB_TYPE_ERROR,
+                            .data = data,
+                            .version = ++version});
+    hub_settle(&h);
+}
+
+static void a_shared_object_that_cannot_be_sent_is_deferred_until_it_changes(void **state)
+{
+    bool ours = false;
+    (void)state;
+    put_project("one");
+    assert_non_null(hub_sent(&h, "a1", PROJECT));
+    key_cannot_be_sent(PROJECT);
+    assert_string_equal(h.deferred, PROJECT);
+    assert_true(ab_str_is(ab_principal_why_deferred(h.principal, "a1", ab_str_of(PROJECT), &ours),
+                          "too big"));
+    assert_true(ours);
+    report_project("{\"message\":\"why\"}");
+    put_project("two");
+    assert_string_equal(h.deferred, PROJECT); /* the agent's own error stands */
+    report_project(NULL);
+    assert_string_equal(h.deferred, "");
+    key_cannot_be_sent(PROJECT);
+    put_project("three");
+    assert_string_equal(h.deferred, "");
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -126,6 +180,7 @@ int main(void)
         TEST(an_object_is_not_deferred_for_an_agent_that_was_removed),
         TEST(what_cannot_be_sent_is_deferred_until_it_changes),
         TEST(a_change_ends_only_its_own_reason),
+        TEST(a_shared_object_that_cannot_be_sent_is_deferred_until_it_changes),
     };
     return cmocka_run_group_tests_name("principal_deferred", tests, NULL, NULL);
 }

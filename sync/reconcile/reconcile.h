@@ -178,8 +178,8 @@ void ab_reconcile_succeeded(ab_record *r);
 void ab_reconcile_fail(ab_record *r, ab_err code, const ab_error *err);
 /** What the head needs is not there yet: look again soon. */
 void ab_reconcile_wait(ab_record *r);
-/** Only a change elsewhere helps: look again in a second. When that is too long, the head is
- * deferred. @param why  for users */
+/** Only a change elsewhere helps: look again in a second. When that is too long, it is deferred,
+ * without a head once. @param why  for users */
 void ab_reconcile_await_change(ab_record *r, const char *why);
 /** A change here that nobody asked for is about to be undone: count it, unless it is the head, or
  * what was deferred, that is written. @return true when it is one, to be logged */

@@ -13,6 +13,8 @@ from daemons import wait_for
 from documented import commands
 
 PAGE = pathlib.Path(__file__).resolve().parents[3] / "docs/operate/live.md"
+ARGOCD = PAGE.parent / "argocd.md"
+SECRET = re.compile(r"^(apiVersion: v1\nkind: Secret\n.*?)^MANIFEST$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```\n", re.MULTILINE | re.DOTALL)
 SERVER = "argobus-principal"
 
@@ -27,7 +29,8 @@ class Docs(Access):
     policy = {}
 
     def setUp(self):
-        self.cluster = yaml.safe_load(block("argocd.argoproj.io/secret-type"))["stringData"]
+        self.secret = yaml.safe_load(block("argocd.argoproj.io/secret-type"))
+        self.cluster = self.secret["stringData"]
         super().setUp()
 
     def principal_config(self):
@@ -66,6 +69,12 @@ class Docs(Access):
         self.assertEqual(self.cluster["server"], f"https://{SERVER}:9090/agents/{self.cluster['name']}")
         token = json.loads(self.cluster["config"])["bearerToken"]
         self.assertIn(f"{token} {self.cluster['name']}", (self.folder / "live-tokens").read_text())
+
+    def test_the_cluster_secret_is_still_that_of_the_agent(self):
+        """Whoever applies it over the one of argocd.md loses what it does not have."""
+        before = yaml.safe_load(SECRET.search(ARGOCD.read_text(encoding="utf-8"))[1])
+        for part in ("labels", "annotations"):
+            self.assertEqual(self.secret["metadata"].get(part), before["metadata"][part])
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import tempfile
 import threading
 import unittest
 
+import yaml
+
 
 def run(program, *args, env=None):
     done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], program), *args], capture_output=True, text=True,
@@ -214,6 +216,15 @@ class BadLiveFronts(Configuration):
     def test_a_certificate_of_the_redis_proxy_without_its_key_is_refused(self):
         self.refused("live.redis.tls.cert and live.redis.tls.key",
                      args=settings(redis_listen="127.0.0.1:0", redis_tls_cert=CERTS / "server.crt"))
+
+
+class Samples(unittest.TestCase):
+    def test_both_can_run_on_one_machine_where_the_page_on_upgrades_looks_for_them(self):
+        root = pathlib.Path(__file__).resolve().parents[3]
+        page = (root / "docs/operate/upgrade.md").read_text(encoding="utf-8")
+        for program in ("principal", "agent"):
+            sample = yaml.safe_load((root / f"examples/{program}.yaml").read_text(encoding="utf-8"))
+            self.assertIn(f"export {program.upper()}={sample['http']['address']}\n", page)
 
 
 if __name__ == "__main__":

@@ -116,10 +116,11 @@ static void reload_if_changed(ab_resource_identities *ids)
     if (!ab_file_stamps_changed(&ids->stamps))
         return;
     if (load(ids, &err) == AB_ERR_OK)
-        AB_INFO(ids->log, AUTH, "tokens of live access read again",
+        AB_INFO(ids->log, AUTH, "tokens of live access reloaded",
                 AB_KV("tokens", ab_map_count(ids->agents)));
     else
-        AB_WARN(ids->log, AUTH, "cannot read the tokens of live access; still using the former",
+        AB_WARN(ids->log, AUTH,
+                "cannot read the tokens of live access; still using the previous ones",
                 AB_KV("why", (const char *)err.text));
 }
 

@@ -198,7 +198,7 @@ static void reload(run *r)
         ab_log_set_levels(r->daemon.log, ab_config_str(now, "log.level"), &err) == AB_ERR_OK) {
         adopt(r, now);
     } else {
-        AB_ERROR(r->daemon.log, CONFIG, "configuration not reloaded, the old one stays in force",
+        AB_ERROR(r->daemon.log, CONFIG, "configuration not reloaded; still using the previous one",
                  AB_KV("error", (const char *)err.text));
         ab_config_free(now);
     }

@@ -99,7 +99,7 @@ static bool replace(ab_blocklist *b, const keys *read)
     if (e == AB_ERR_OK)
         e = ab_revoked_parse(ab_buf_str(&read->good), &revoked, &err);
     if (e != AB_ERR_OK) {
-        AB_ERROR(b->log, AUTH, "cannot take the blocklist; still using the previous one",
+        AB_ERROR(b->log, AUTH, "cannot read the blocklist; still using the previous one",
                  AB_KV("error", err.text[0] == '\0' ? ab_err_text(e) : err.text));
         return false;
     }

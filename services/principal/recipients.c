@@ -221,8 +221,7 @@ static bool renew_revoked(ab_recipients *r)
     ab_error err = {0};
     bool changed = false;
     if (ab_revoked_file_renew(&r->revoked, &changed, &err) != AB_ERR_OK)
-        AB_WARN(r->log, MAIN,
-                "cannot read the revoked certificates again; still using the former list",
+        AB_WARN(r->log, MAIN, "cannot read the revoked certificates; still using the previous list",
                 AB_KV("why", (const char *)err.text));
     return changed;
 }

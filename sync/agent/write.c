@@ -236,7 +236,7 @@ static void recreate(ab_agent_object *o, const ab_object *local)
     }
     if (ab_agent_drop_cascade(o, local))
         return;
-    AB_INFO(o->agent->env.log, SYNC, "recreated at the source: replacing",
+    AB_INFO(o->agent->env.log, SYNC, "object was recreated in the control plane: replacing it",
             AB_KV("object", (const char *)o->key));
     ab_agent_remove(o, ab_object_uid(local), false);
 }

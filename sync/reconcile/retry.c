@@ -117,7 +117,7 @@ void ab_reconcile_fail(ab_record *r, ab_err code, const ab_error *err)
         ab_inbox_retry_after(&r->inbox, ab_reconcile_now(r), RETRY_REFUSED_MS);
         return;
     }
-    AB_DEBUG(r->reconciler->log, SYNC, "will try again", AB_KV("object", r->key),
+    AB_DEBUG(r->reconciler->log, SYNC, "retrying later", AB_KV("object", r->key),
              AB_KV("why", (const char *)why.text));
     ab_inbox_back_off(&r->inbox, ab_reconcile_now(r));
     if (fails_too_long(r))

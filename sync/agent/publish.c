@@ -75,8 +75,8 @@ static void log_held(const ab_agent *a, size_t total)
     const ab_guard *g = &a->sweep.guard;
     AB_ERROR(a->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
-             "was not observed; to delete their mirrors, run argobusctl resync --confirm at the "
-             "principal",
+             "was not observed; to delete their mirrors, run argobusctl resync --agent NAME "
+             "--confirm at the principal",
              AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)g->held),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
              AB_KV("max_deletions", (int64_t)g->limits.max));

@@ -70,7 +70,7 @@ void ab_principal_note_held(struct peer *peer, size_t held)
     if (more)
         AB_ERROR(peer->principal->env.log, SYNC,
                  "deletions held back by the agent: too many objects are missing from its store; "
-                 "to delete their mirrors, run argobusctl resync --confirm",
+                 "to delete their mirrors, run argobusctl resync --agent NAME --confirm",
                  AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
 }
 

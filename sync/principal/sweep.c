@@ -31,7 +31,7 @@ static void log_held(const struct peer *peer, size_t total)
     AB_ERROR(peer->principal->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
              "was not observed; to delete them in the workload cluster, run argobusctl resync "
-             "--confirm",
+             "--agent NAME --confirm",
              AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
              AB_KV("unproved", (int64_t)(peer->proof.log + peer->proof.agent)),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),

@@ -60,7 +60,7 @@ void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, 
     AB_ERROR(p->env.log, SYNC,
              "deletions held back: the store does not show that it ever had what the agent has "
              "(was it restored from a backup?): make the objects again, or delete them at the "
-             "agent with argobusctl resync --confirm",
+             "agent with argobusctl resync --agent NAME --confirm",
              AB_KV("agent", peer->name), AB_KV("objects", (int64_t)count), AB_KV("first", first));
 }
 

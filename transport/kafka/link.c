@@ -53,8 +53,9 @@ static void get_metrics(ab_kafka_link *l)
     s->last_seen =
         ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_last_seen_timestamp_seconds",
                       "When the peer was last heard, seconds since 1970; 0: not yet.", labels, 1);
-    s->duplicates = ab_metric_get(m, AB_METRIC_GAUGE, "argobus_peer_rivals",
-                                  "1 while two processes use the peer's name.", labels, 1);
+    s->duplicates = ab_metric_get(
+        m, AB_METRIC_GAUGE, "argobus_peer_rivals",
+        "1 while two processes use the peer's name, or a newer one the agent's own.", labels, 1);
 }
 
 static void leave_lists(ab_kafka_link *l)

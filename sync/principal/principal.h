@@ -98,8 +98,7 @@ void ab_principal_caught_up(ab_principal *p, const char *agent);
  * agent. @param why  for the log; a literal. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
 /** The deletions that the guard holds back are meant: make them, once, and compare again. An
- * autonomous agent, whose own guard it is, is told so with that. NULL: of every agent.
- * @return NOTFOUND */
+ * autonomous agent, whose own guard it is, is told so with that. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
 /** As ab_principal_confirm, if `token` is that of what is held back for this agent now: whoever
  * gives it has seen how many these are. @return NOTFOUND when it is not */

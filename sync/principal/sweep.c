@@ -316,25 +316,17 @@ ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str tok
     return ab_principal_confirm(p, agent);
 }
 
-static void confirm(struct peer *peer)
+ab_err ab_principal_confirm(ab_principal *p, const char *agent)
 {
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL)
+        return AB_ERR_NOTFOUND;
     /* One that was begun without it would use it up. */
     ab_resync_queue_stop(&peer->resync.turn);
     peer->sweep.guard.confirmed = true;
     ab_sweep_again(&peer->sweep);
     ab_principal_sweep(peer);
     ab_resync_queue_due(&peer->resync.turn, "confirmed");
-}
-
-ab_err ab_principal_confirm(ab_principal *p, const char *agent)
-{
-    struct peer *peer = agent == NULL ? NULL : ab_principal_peer(p, ab_str_of(agent));
-    if (agent != NULL && peer == NULL)
-        return AB_ERR_NOTFOUND;
-    if (peer != NULL)
-        confirm(peer);
-    for (ab_map_iter i = ab_map_first(p->peers); agent == NULL && i.entry != NULL; ab_map_next(&i))
-        confirm(i.value);
     return AB_ERR_OK;
 }
 

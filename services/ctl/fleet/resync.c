@@ -6,7 +6,7 @@
 
 static const ab_ctl_flag flags[] = {
     {"agent", "NAME", "only with this agent"},
-    {"confirm", NULL, "confirm the deletions that are held back"},
+    {"confirm", NULL, "confirm the deletions that are held back, of --agent"},
 };
 
 static cJSON *make_request(const ab_ctl *ctl)
@@ -24,6 +24,9 @@ static cJSON *make_request(const ab_ctl *ctl)
 static int run(const ab_ctl *ctl)
 {
     cJSON *answer = NULL;
+    if (ab_ctl_value(ctl, "confirm") != NULL && ab_ctl_value(ctl, "agent") == NULL)
+        return ab_ctl_fail(AB_CTL_USAGE, "--confirm: name the agent whose deletions you confirm: "
+                                         "--agent NAME");
     int code = ab_ctl_ask(ctl, make_request(ctl), &answer);
     if (code != AB_CTL_OK)
         return code;

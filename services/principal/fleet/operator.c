@@ -57,6 +57,10 @@ static void put_under_way(ab_buf *answer, size_t held)
 static void resync(service *s, const char *agent, const cJSON *request, ab_buf *answer)
 {
     bool confirm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "confirm"));
+    if (confirm && agent == NULL) {
+        say(answer, "error", "name the agent whose deletions you confirm");
+        return;
+    }
     ab_err e = confirm ? ab_principal_confirm(s->machine, agent)
                        : ab_principal_resync(s->machine, agent, "the operator asks");
     if (e != AB_ERR_OK) {

@@ -302,8 +302,9 @@ class Resync(Fleet):
 
     def test_bad_requests_to_the_control_socket_are_refused_and_do_nothing(self):
         bad = [b"\n", b"\x00\xff\n", b"{}\n", b"[]\n", b'{"do":"resync"', b'{"do":"what"}\n', b'{"do":7}\n',
-               b'{"do":"resync","agent":7,"confirm":true}\n', b'{"do":"resync","agent":["w1"]}\n',
-               b'{"do":"resync","agent":""}\n', b'{"do":"resync","agent":"' + b"w" * 64 + b'"}\n', b"x" * 5000]
+               b'{"do":"resync","confirm":true}\n', b'{"do":"resync","agent":7,"confirm":true}\n',
+               b'{"do":"resync","agent":["w1"]}\n', b'{"do":"resync","agent":""}\n',
+               b'{"do":"resync","agent":"' + b"w" * 64 + b'"}\n', b"x" * 5000]
         for request in bad:
             answer = self.say(request)
             self.assertTrue(answer == b"" or b'"error"' in answer, (request, answer))

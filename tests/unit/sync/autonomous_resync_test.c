@@ -259,7 +259,7 @@ static void they_are_confirmed_also_to_an_agent_that_knows_nothing_of_them_yet(v
     world_crash_agent(&w);
     erase_local(5);
     world_lose_log(&w, &w.agent_link);
-    assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
+    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
     world_start_agent(&w);
     world_run(&w, 40);
     assert_int_equal(hub_count(), 0);

@@ -521,7 +521,7 @@ static void a_confirmation_is_for_once(void **state)
     w.deletions_max = 2;
     put_apps(5);
     world_start(&w);
-    assert_int_equal(ab_principal_confirm(w.principal, NULL), AB_ERR_OK);
+    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
     world_run(&w, 2);
     lose_apps(5);
     assert_int_equal(local_count(), 5);

@@ -41,7 +41,7 @@ void ab_onboarding_put_control_plane(const ab_onboarding *o, ab_buf *out)
     ab_buf_printf(out,
                   "  labels:\n    " AB_LABEL_SECRET_TYPE ": cluster\n"
                   "    argocd-agent.argoproj-labs.io/agent-name: \"%s\"\n"
-                  "  annotations:\n    argocd.argoproj.io/skip-reconcile: \"true\"\n"
+                  "  annotations:\n    " AB_ANN_SKIP_RECONCILE ": \"true\"\n"
                   "    " AB_ANN_MODE ": %s\n",
                   o->agent, o->mode);
     ab_buf_printf(out,

@@ -149,6 +149,7 @@ ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, cons
     ab_spanw_key(&w, AB_STR("annotations"));
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, AB_ANN_MODE, ab_str_of(mode));
+    ab_spanw_key_str(&w, AB_ANN_SKIP_RECONCILE, AB_STR("true"));
     ab_spanw_key_str(&w, AB_ANN_REGISTERED_DATA, ab_str_of(hex));
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);

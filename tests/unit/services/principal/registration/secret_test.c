@@ -59,6 +59,7 @@ static void a_secret_says_what_argo_cd_and_the_principal_read(void **state)
     assert_int_equal(ab_span_count(labels), 5);
     assert_true(ab_str_is(ab_registration_agent_of(o), "w1"));
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_MODE), "managed"));
+    assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_SKIP_RECONCILE), "true"));
     assert_data(o, "name", "w1");
     assert_data(o, "server", "https://hub:9090/agents/w1");
     assert_data(o, "config", "{\"bearerToken\":\"tok\",\"tlsClientConfig\":{\"caData\":\"UEVN\"}}");

@@ -320,18 +320,26 @@ static void excuse_nameless(void)
         m.requests[n].restored = m.requests[n].restored || m.requests[n].nameless;
 }
 
+/* Has this principal seen the object as it is? One that it cannot read it has not. */
+static bool is_seen(int app)
+{
+    bool hidden = m.w.hidden != NULL && strcmp(m.w.hidden, hub_key(app)) == 0;
+    return m.w.principal != NULL && !hidden && fake_store_choices(m.w.hub) == 0;
+}
+
 void set_takes_ids_off(int app)
 {
     if (hub(app) == NULL)
         return;
-    bool unseen = m.w.principal == NULL || fake_store_choices(m.w.hub) > 0; /* by this principal */
+    bool seen = is_seen(app);
     const int standing[] = {operation_of(hub(app)), refresh_of(hub(app))};
     for (int i = 0; i < 2; i++)
         if (standing[i] >= 0)
             m.requests[standing[i]].nameless = true;
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_OPERATION_ID, NULL);
     set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_REFRESH_ID, NULL);
-    if (unseen)
+    trace(seen ? "ids are taken off" : "unseen ids are taken off", ab_str_of(hub_key(app)));
+    if (!seen)
         excuse_nameless();
 }
 

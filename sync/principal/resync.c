@@ -129,12 +129,12 @@ static void advance_apps(const struct peer *peer)
 
 /* --- commands --- */
 
-static void end_command(const struct peer *peer, ab_str key)
+static void end_command(const struct peer *peer, ab_str key, ab_str lane)
 {
     ab_event_draft draft = {0};
     ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
     ab_event_set_text(&draft, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPLICATION));
-    if (ab_writer_end_anyway(peer->writer, key, key, &draft, NULL) != AB_ERR_OK)
+    if (ab_writer_end_anyway(peer->writer, key, lane, &draft, NULL) != AB_ERR_OK)
         AB_ERROR(peer->principal->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
 }
 
@@ -142,7 +142,15 @@ static void end_command(const struct peer *peer, ab_str key)
 static void end_answered(const struct peer *peer, ab_str key)
 {
     if (!ab_writer_has_key(peer->writer, key) && !is_on_its_way(peer, key))
-        end_command(peer, key);
+        end_command(peer, key, key);
+}
+
+/* Behind the command, should that still be on its way: else it would come after its end, and stay.
+ */
+static void end_unasked(const struct peer *peer, ab_str key)
+{
+    ab_str lane = ab_outbox_lane_of(ab_writer_outbox(peer->writer), key);
+    end_command(peer, key, lane.ptr == NULL ? key : lane);
 }
 
 static bool requeue_asking_app(const struct agent_records *r, ab_str id)
@@ -175,7 +183,7 @@ static void ask_again(void *arg, ab_str key)
     if (requeue_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
         ab_writer_repeat_command(peer->writer, ab_str_of(copy));
     else
-        end_command(peer, ab_str_of(copy));
+        end_unasked(peer, ab_str_of(copy));
 }
 
 /* --- all of it --- */

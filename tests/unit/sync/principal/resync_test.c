@@ -81,7 +81,8 @@ static void listen(const char *agent, ab_resync_step expected)
     ab_resync_message_free(m);
 }
 
-static void say(const char *agent, const char *key, ab_type type, ab_resync_message *m)
+/* Delivered with the next step. */
+static void tell(const char *agent, const char *key, ab_type type, ab_resync_message *m)
 {
     ab_buf data;
     m->id = ab_str_of(t.id);
@@ -96,17 +97,28 @@ static void say(const char *agent, const char *key, ab_type type, ab_resync_mess
                                 .data = data.ptr,
                                 .version = ++t.version});
     ab_buf_fini(&data);
+}
+
+static void say(const char *agent, const char *key, ab_type type, ab_resync_message *m)
+{
+    tell(agent, key, type, m);
     settle();
+}
+
+static ab_inventory *inventory_of(const char *key)
+{
+    ab_inventory *inv = ab_inventory_new();
+    assert_non_null(inv);
+    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .version = t.held});
+    assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
+    return inv;
 }
 
 /* It answers the resync that has begun: it holds this Application.
  * @return how many events the answer brought */
 static size_t hold(const char *agent, const char *key)
 {
-    ab_inventory *inv = ab_inventory_new();
-    assert_non_null(inv);
-    ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(key), .version = t.held});
-    assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
+    ab_inventory *inv = inventory_of(key);
     listen(agent, AB_RESYNC_BEGIN);
     size_t before = hub_sent_count(&t.hub, agent);
     say(agent, AB_KEY_RESYNC, AB_TYPE_RESYNC,
@@ -240,6 +252,41 @@ static void what_changes_during_a_resync_is_sent_once(void **state)
     assert_int_equal(hold("a1", APP), 2);
 }
 
+/* Nothing is sent until then. */
+static void deliver_to_principal(void)
+{
+    while (fake_log_has_next(t.hub.agents[0].up))
+        hub_step(&t.hub, hub_choices(&t.hub) - 1);
+}
+
+/* Each is in the lane of its Application, and others overtake it. */
+static void what_is_asked_for_no_more_ends_behind_its_command(void **state)
+{
+    (void)state;
+    (void)hold("a1", APP);
+    set_field(t.hub.store, APP, "spec", "{\"n\":2,\"destination\":{\"name\":\"a1\"}}");
+    set_field(t.hub.store, APP, "operation", "{\"n\":1}");
+    set_in(t.hub.store, APP, "annotations", AB_ANN_REFRESH, "hard");
+    fake_store_settle(t.hub.store);
+    set_field(t.hub.store, APP, "operation", NULL);
+    set_in(t.hub.store, APP, "annotations", AB_ANN_REFRESH, NULL);
+    fake_store_settle(t.hub.store);
+    assert_int_equal(ab_principal_resync(t.hub.principal, "a1", "test"), AB_ERR_OK);
+    hub_step(&t.hub, 0); /* the state */
+    hub_step(&t.hub, 0); /* the first step */
+    listen("a1", AB_RESYNC_BEGIN);
+    ab_inventory *inv = inventory_of(APP);
+    tell("a1", AB_KEY_RESYNC, AB_TYPE_RESYNC,
+         &(ab_resync_message){.step = AB_RESYNC_ANSWER, .summary = ab_inventory_sum(inv)});
+    tell("a1", AB_KEY_INVENTORY "0", AB_TYPE_INVENTORY,
+         &(ab_resync_message){.step = AB_RESYNC_PAGE, .inventory = inv});
+    ab_inventory_free(inv);
+    deliver_to_principal();
+    assert_int_equal(hub_keys(&t.hub, "a1", AB_KEY_COMMAND), 0);
+    hub_settle(&t.hub);
+    assert_int_equal(hub_keys(&t.hub, "a1", AB_KEY_COMMAND), 0);
+}
+
 /* What is not received yet would look as if the agent had not said it. */
 static void none_begins_before_all_is_received(void **state)
 {
@@ -261,6 +308,7 @@ int main(void)
         TEST(what_another_has_is_not_ended_for_an_agent_that_was_not_sent_it),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
+        TEST(what_is_asked_for_no_more_ends_behind_its_command),
         TEST(none_begins_before_all_is_received),
         TEST(what_moves_stays_at_its_former_agent_until_it_has_arrived),
     };

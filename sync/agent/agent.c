@@ -92,6 +92,7 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
         o->source = received->ended      ? SOURCE_ENDED
                     : received->deleting ? SOURCE_DELETING
                                          : SOURCE_LIVE;
+    o->restored = true;
     ab_agent_add_source(o);
     return AB_ERR_OK;
 }

@@ -39,6 +39,8 @@ struct ab_agent_object {
     char *uid;      /* of the source; NULL when unknown */
     bool remapped;  /* the source is in the principal's own namespace */
     bool orphan;    /* it ended, or is to go, and what it deployed stays */
+    bool restored;  /* it is from before the start; nothing has said or shown since that it is so */
+    bool outdated;  /* and what is here names another: the principal is asked, and nothing done */
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
@@ -273,6 +275,9 @@ bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local);
 /* reconcile.c */
 /** How the engine reconciles objects of an agent. */
 extern const ab_record_type ab_agent_object_type;
+/** Is what is known of its source from before the start, and the object here another source's? Then
+ * the principal is asked. */
+bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 

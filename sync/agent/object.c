@@ -111,7 +111,8 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
 {
     bool reconciled =
         !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
-    if (o->agent->replaying && o->exists) /* what it is to be may be long over */
+    bool waits = o->agent->replaying || o->outdated; /* what it is to be may be long over */
+    if (waits && o->exists)
         return true;
     switch (o->source) {
     case SOURCE_NONE:

@@ -84,7 +84,7 @@ static void hold_object(const ab_agent_object *o, ab_inventory *inv)
     ab_inventory_note_version(inv, o->version); /* nothing older takes effect, whoever sends it */
     if (!ab_digest_eq(&o->principal, &o->agent->resync.principal))
         return;
-    if (ab_agent_has_source(o) && o->hub_key != NULL)
+    if ((ab_agent_has_source(o) || o->outdated) && o->hub_key != NULL)
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(o->hub_key),
                                                     .version = o->version,
                                                     .hash = o->hash});

@@ -42,13 +42,17 @@ static ab_err set_next(ab_agent_object *o, enum source source, const ab_received
     return e;
 }
 
-static void save(ab_agent_object *o, enum source source, const ab_received_state *received)
+static void save_next(ab_agent_object *o, ab_err e, const ab_received_state *received)
 {
-    ab_err e = set_next(o, source, received);
     if (e == AB_ERR_OK)
         ab_reconcile_save(&o->record, received);
     else
         ab_reconcile_fail(&o->record, e, NULL);
+}
+
+static void save(ab_agent_object *o, enum source source, const ab_received_state *received)
+{
+    save_next(o, set_next(o, source, received), received);
 }
 
 /* The names that the source's earlier desired states had, as far as they may still stand in the
@@ -92,7 +96,10 @@ static void save_end(ab_agent_object *o, ab_task *t)
                                   .uid = uid_of_resourceid(t->event),
                                   .owned = ab_buf_str(&owned),
                                   .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
-    save(o, SOURCE_ENDED, &received);
+    ab_err e = set_next(o, SOURCE_ENDED, &received);
+    if (received.uid.len == 0 && o->record.row != NULL) /* it ends whatever is here; later, this */
+        received.uid = o->record.row->uid;
+    save_next(o, e, &received);
     ab_buf_fini(&owned);
 }
 
@@ -166,9 +173,20 @@ static void begin_desired(ab_agent_object *o, ab_task *t)
     ab_object_unref(desired);
 }
 
+/* It was saved, and is said again: so it is, whatever is here. */
+static void confirm_restored(ab_agent_object *o, const ab_task *t)
+{
+    if (!o->restored || ab_version_cmp(t->version, o->version) != 0)
+        return;
+    o->restored = o->outdated = false;
+    if (o->source == SOURCE_ENDED)
+        (void)replace_text(&o->uid, uid_of_resourceid(t->event));
+}
+
 void ab_agent_begin(ab_record *r, ab_task *t)
 {
     ab_agent_object *o = (ab_agent_object *)r;
+    confirm_restored(o, t);
     if (!ab_reconcile_is_newer(r, o->version))
         return;
     if (t->type == AB_TYPE_RELEASE)
@@ -191,6 +209,7 @@ static void take_effect(ab_agent_object *o)
     o->source = o->next_source;
     o->remapped = o->next_remapped;
     o->orphan = o->next_orphan;
+    o->restored = o->outdated = false;
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;

@@ -260,6 +260,8 @@ static void decide_live(ab_agent_object *o, const ab_received_state *row, const 
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local)
 {
     ab_object *desired;
+    if (local != NULL && ab_agent_is_outdated(o, local))
+        return;
     /* The snapshot serves again when the row is read. */
     if (!ab_reconcile_received(&o->record, o->snapshot == NULL ? local : NULL, &desired))
         return;

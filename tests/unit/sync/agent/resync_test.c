@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When the agent answers in a resync.
+ * When the agent answers in a resync, and what it asks for in one.
  */
 #include "tests/unit/sync/world/pair.h"
 
@@ -106,12 +106,100 @@ static void an_error_of_an_earlier_run_that_no_log_has_is_ended(void **state)
     assert_at_rest();
 }
 
+/* --- agent.data from a backup: its log is read on from where it was --- */
+
+/* The hub has made another object in its place since. */
+static void make_another(void)
+{
+    assert_null(local());
+    put_app(w.hub, "w1", "a", 2, FINALIZER, "");
+    world_run(&w, 1);
+    assert_int_equal(spec_of(local()), 2);
+}
+
+/* What is here is newer than that. */
+static void assert_harmless(ab_map *backup)
+{
+    ab_object *before = ab_object_ref(local());
+    world_crash_agent(&w);
+    world_restore_desired(&w, backup);
+    world_backup_free(backup);
+    world_connect(&w.agent_link, false);
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_ptr_equal(local(), before);
+    world_connect(&w.agent_link, true);
+    world_run(&w, 2);
+    assert_ptr_equal(local(), before);
+    ab_object_unref(before);
+    set_spec(w.hub, HUB, 3);
+    world_run(&w, 1);
+    assert_int_equal(spec_of(local()), 3);
+    assert_at_rest();
+}
+
+static void a_former_object_does_not_replace_a_newer_one(void **state)
+{
+    (void)state;
+    ab_map *backup = world_back_up_desired(&w);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    make_another();
+    assert_harmless(backup);
+}
+
+static void the_end_of_a_former_object_does_not_end_a_newer_one(void **state)
+{
+    (void)state;
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    ab_map *backup = world_back_up_desired(&w);
+    make_another();
+    assert_harmless(backup);
+}
+
+static void the_deletion_of_a_former_object_does_not_delete_a_newer_one(void **state)
+{
+    (void)state;
+    fake_store_erase(w.hub, HUB);
+    put_app(w.hub, "w1", "a", 1, FINALIZER, "");
+    world_run(&w, 1);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    assert_true(ab_object_deleting(local()));
+    ab_map *backup = world_back_up_desired(&w);
+    drop_finalizers(w.local, LOCAL);
+    world_run(&w, 1);
+    make_another();
+    assert_harmless(backup);
+}
+
+/* It is still there: the agent was stopped before it could remove it. */
+static void what_was_to_be_ended_before_a_restart_is_ended_after_it(void **state)
+{
+    (void)state;
+    w.local_refuses = AB_ERR_DENIED;
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    assert_int_equal(fake_log_open(w.down), 0);
+    world_crash_agent(&w);
+    w.local_refuses = AB_ERR_OK;
+    world_connect(&w.agent_link, false);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_null(local());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_BEGUN(it_answers_when_all_that_came_is_saved),
         TEST_BEGUN(an_error_of_an_earlier_run_is_said_again_if_it_stands),
         TEST_BEGUN(an_error_of_an_earlier_run_that_no_log_has_is_ended),
+        TEST_BEGUN(a_former_object_does_not_replace_a_newer_one),
+        TEST_BEGUN(the_end_of_a_former_object_does_not_end_a_newer_one),
+        TEST_BEGUN(the_deletion_of_a_former_object_does_not_delete_a_newer_one),
+        TEST_BEGUN(what_was_to_be_ended_before_a_restart_is_ended_after_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "tests/unit/sync/world/edit.h"
 #include "tests/unit/sync/world/samples.h"
 #include "tests/unit/sync/world/world_hub.h"
+#include "tests/unit/sync/world/world_rows.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,15 +21,10 @@ struct world_sending {
     ab_event *event;
 };
 
-struct row {
-    ab_received_state kept;
-    char *texts[5];
-};
-
 struct world_keeping {
     struct world_keeping *next;
     char *key;
-    struct row *row; /* NULL: to be read, not written */
+    struct world_row *row; /* NULL: to be read, not written */
     ab_asker *asker;
 };
 
@@ -72,38 +68,6 @@ static fake_fate local_fate(void *arg, bool writes, ab_err *code)
 
 /* --- rows of the state database --- */
 
-static ab_str keep_text(struct row *row, size_t i, ab_str text)
-{
-    if (text.ptr == NULL)
-        return AB_STR_NONE;
-    row->texts[i] = ab_str_dup(text);
-    assert_non_null(row->texts[i]);
-    return (ab_str){row->texts[i], text.len};
-}
-
-static struct row *row_new(const ab_received_state *kept)
-{
-    struct row *row = calloc(1, sizeof(*row));
-    assert_non_null(row);
-    row->kept = *kept;
-    row->kept.uid = keep_text(row, 0, kept->uid);
-    row->kept.owner = keep_text(row, 1, kept->owner);
-    row->kept.owned = keep_text(row, 2, kept->owned);
-    row->kept.desired = keep_text(row, 3, kept->desired);
-    row->kept.source = keep_text(row, 4, kept->source);
-    return row;
-}
-
-static void row_free(void *value)
-{
-    struct row *row = value;
-    if (row == NULL)
-        return;
-    for (size_t i = 0; i < 5; i++)
-        free(row->texts[i]);
-    free(row);
-}
-
 static struct world_keeping *take_keeping(struct world_cache *c)
 {
     struct world_keeping *k = c->keeping;
@@ -116,12 +80,12 @@ static void write_row(struct world_cache *c, struct world_keeping *k)
     void *old = NULL;
     assert_int_equal(ab_map_put(c->rows, ab_str_of(k->key), k->row, &old), AB_ERR_OK);
     k->row = NULL;
-    row_free(old);
+    world_row_free(old);
 }
 
 static void keeping_free(struct world_keeping *k)
 {
-    row_free(k->row);
+    world_row_free(k->row);
     free(k->key);
     free(k);
 }
@@ -133,14 +97,15 @@ static void step_keeping(world *w, struct world_cache *c)
     ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
     if (code == AB_ERR_OK && k->row != NULL)
         write_row(c, k);
-    const struct row *row = code == AB_ERR_OK ? ab_map_find(c->rows, ab_str_of(k->key)) : NULL;
+    const struct world_row *row =
+        code == AB_ERR_OK ? ab_map_find(c->rows, ab_str_of(k->key)) : NULL;
     if (code == AB_ERR_OK && row == NULL)
         code = AB_ERR_NOTFOUND;
     keeping_free(k);
     ab_effects_row_done(asker, code, row == NULL ? NULL : &row->kept, NULL);
 }
 
-static void begin_keeping(struct world_cache *c, ab_str key, struct row *row, ab_asker *asker)
+static void begin_keeping(struct world_cache *c, ab_str key, struct world_row *row, ab_asker *asker)
 {
     struct world_keeping *k = calloc(1, sizeof(*k));
     assert_non_null(k);
@@ -195,12 +160,12 @@ static void agent_remove(void *arg, ab_str key, const ab_precondition *must_be, 
 static void agent_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, row_new(kept), asker);
+    begin_keeping(&w->cache, key, world_row_new(kept), asker);
 }
 
 ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
 {
-    const struct row *row = ab_map_find(w->cache.rows, key);
+    const struct world_row *row = ab_map_find(w->cache.rows, key);
     if (row == NULL)
         return AB_ERR_NOTFOUND;
     *out = row->kept;
@@ -276,7 +241,7 @@ static void principal_remove(void *arg, ab_str key, const ab_precondition *must_
 static void principal_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, row_new(kept), asker);
+    begin_keeping(&w->hub_cache, key, world_row_new(kept), asker);
 }
 
 static void principal_load(void *arg, ab_str key, ab_asker *asker)
@@ -348,7 +313,7 @@ void world_init(world *w)
 static void restore_mirrors(world *w)
 {
     for (ab_map_iter i = ab_map_first(w->hub_cache.rows); i.entry != NULL; ab_map_next(&i)) {
-        const struct row *row = i.value;
+        const struct world_row *row = i.value;
         assert_int_equal(ab_principal_restore(w->principal, i.key, &row->kept), AB_ERR_OK);
     }
 }
@@ -357,7 +322,7 @@ static void restore_mirrors(world *w)
 static void release_rows(world *w)
 {
     for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
-        struct row *row = i.value;
+        struct world_row *row = i.value;
         row->kept = (ab_received_state){.version = row->kept.version, .released = true};
     }
 }
@@ -369,7 +334,7 @@ static void restore_rows(world *w)
         return;
     }
     for (ab_map_iter i = ab_map_first(w->cache.rows); i.entry != NULL; ab_map_next(&i)) {
-        const struct row *row = i.value;
+        const struct world_row *row = i.value;
         assert_int_equal(ab_agent_restore(w->agent, i.key, &row->kept), AB_ERR_OK);
     }
 }
@@ -493,22 +458,38 @@ void world_crash_principal(world *w)
 
 void world_forget_mirrors(world *w)
 {
-    ab_map_free(w->hub_cache.rows, row_free);
+    ab_map_free(w->hub_cache.rows, world_row_free);
     w->hub_cache.rows = ab_map_new();
     assert_non_null(w->hub_cache.rows);
 }
 
 void world_forget_all_desired(world *w)
 {
-    ab_map_free(w->cache.rows, row_free);
+    ab_map_free(w->cache.rows, world_row_free);
     w->cache.rows = ab_map_new();
     assert_non_null(w->cache.rows);
     w->replaying = true;
 }
 
+ab_map *world_back_up_desired(const world *w)
+{
+    return world_rows_copy(w->cache.rows);
+}
+
+void world_restore_desired(world *w, const ab_map *backup)
+{
+    ab_map_free(w->cache.rows, world_row_free);
+    w->cache.rows = world_rows_copy(backup);
+}
+
+void world_backup_free(ab_map *backup)
+{
+    ab_map_free(backup, world_row_free);
+}
+
 void world_forget_desired(world *w, const char *key)
 {
-    row_free(ab_map_take(w->cache.rows, ab_str_of(key)));
+    world_row_free(ab_map_take(w->cache.rows, ab_str_of(key)));
 }
 
 void world_start(world *w)
@@ -526,8 +507,8 @@ void world_fini(world *w)
     fake_store_free(w->local);
     fake_log_free(w->down);
     fake_log_free(w->up);
-    ab_map_free(w->cache.rows, row_free);
-    ab_map_free(w->hub_cache.rows, row_free);
+    ab_map_free(w->cache.rows, world_row_free);
+    ab_map_free(w->hub_cache.rows, world_row_free);
     ab_log_free(w->log);
     ab_patterns_free(w->namespaces);
 }

@@ -99,6 +99,12 @@ void world_forget_mirrors(world *w);
 void world_forget_all_desired(world *w);
 /** What it kept of one is. */
 void world_forget_desired(world *w, const char *key);
+/** What it keeps of desired states now; to be freed with world_backup_free. */
+ab_map *world_back_up_desired(const world *w);
+/** It keeps what it kept then; it must be down. */
+void world_restore_desired(world *w, const ab_map *backup);
+/** NULL is allowed. */
+void world_backup_free(ab_map *backup);
 /** The log that this machine writes is lost: both machines hear of it. */
 void world_lose_log(world *w, struct world_link *link);
 /** Cut or mend both directions of one machine's link. */

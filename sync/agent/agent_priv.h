@@ -267,7 +267,8 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 /** Make the object as the source wants it: create it, or bring the local one to the desired state
  * as far as it is ours. The row is read first when it is not in hand. */
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local);
-void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground);
+/** Remove the object here, as it was decided on. */
+void ab_agent_remove(ab_agent_object *o, const ab_object *local, bool foreground);
 /** Before an Application is removed without what it deployed: have it lose the finalizers that
  * delete that. @param local  the whole object, no snapshot  @return false: it has none */
 bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local);

@@ -43,7 +43,7 @@ static void decide_ended(ab_agent_object *o, const ab_object *local)
     if (!ours)
         o->reconciled = o->digest;
     else if (!o->orphan || !ab_agent_drop_cascade(o, local))
-        ab_agent_remove(o, ab_object_uid(local), false);
+        ab_agent_remove(o, local, false);
 }
 
 /* The cascade is complete: from now on the object counts as deleted at the source. What is kept
@@ -58,7 +58,7 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
 {
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
         if (!o->orphan || !ab_agent_drop_cascade(o, local))
-            ab_agent_remove(o, ab_object_uid(local), true);
+            ab_agent_remove(o, local, true);
         return;
     }
     o->reconciled = o->digest; /* not ours: ours is gone */

@@ -9,9 +9,10 @@
 
 #include <stdlib.h>
 
-void ab_agent_remove(ab_agent_object *o, ab_str uid, bool foreground)
+void ab_agent_remove(ab_agent_object *o, const ab_object *local, bool foreground)
 {
-    ab_reconcile_remove(&o->record, &(ab_precondition){.uid = uid}, foreground);
+    ab_reconcile_remove(
+        &o->record, &(ab_precondition){ab_object_uid(local), ab_object_version(local)}, foreground);
 }
 
 bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local)
@@ -238,7 +239,7 @@ static void recreate(ab_agent_object *o, const ab_object *local)
         return;
     AB_INFO(o->agent->env.log, SYNC, "object was recreated in the control plane: replacing it",
             AB_KV("object", (const char *)o->key));
-    ab_agent_remove(o, ab_object_uid(local), false);
+    ab_agent_remove(o, local, false);
 }
 
 static void decide_live(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,

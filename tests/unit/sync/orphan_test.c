@@ -106,6 +106,28 @@ static void never_deleting(void *arg, const ab_object *before, const ab_object *
     assert_true(after == NULL || (!ab_object_deleting(after) && spec_of(after) > 0));
 }
 
+/* What is read without the finalizer may have it again when it is removed. */
+static void it_stays_also_when_the_finalizer_comes_back_meanwhile(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        placed(FINALIZER);
+        w.on_local_write = never_deleting;
+        ab_object *before = ab_object_ref(local());
+        delete_without_cascade();
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        if (local() != NULL)
+            fake_store_put(w.local, before);
+        ab_object_unref(before);
+        world_run(&w, 2);
+        assert_gone_without_cascade();
+        teardown(state);
+        setup(state);
+    }
+}
+
 /* As whoever gives an Application another name or owner, and wants no interruption. */
 static void what_the_former_one_deployed_stays_when_it_is_made_again(void **state)
 {
@@ -256,6 +278,7 @@ int main(void)
         TEST(it_stays_also_when_the_principal_was_down_meanwhile),
         TEST(it_stays_also_when_only_a_comparison_shows_that_the_agent_has_it),
         TEST(it_stays_also_when_the_agent_crashes_on_the_way),
+        TEST(it_stays_also_when_the_finalizer_comes_back_meanwhile),
         TEST(what_the_former_one_deployed_stays_when_it_is_made_again),
         TEST(it_stays_also_while_the_agent_runs),
         TEST(a_former_one_of_its_name_does_nothing_when_all_is_read_again),

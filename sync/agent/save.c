@@ -69,8 +69,8 @@ static void owned_before(ab_agent_object *o, ab_buf *out)
         ab_buf_put(out, old->owned);
         return;
     }
-    if (!ab_agent_is_up_to_date(o) && old->owned.len > 0 &&
-        ab_span_parse(old->owned, &before, NULL) != AB_ERR_OK)
+    bool differs = o->outdated || !ab_agent_is_up_to_date(o);
+    if (differs && old->owned.len > 0 && ab_span_parse(old->owned, &before, NULL) != AB_ERR_OK)
         before = NULL;
     ab_merge_owned(desired, before == NULL ? (ab_spanv){0} : ab_span_root(before), out);
     ab_span_free(before);

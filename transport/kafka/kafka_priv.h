@@ -5,7 +5,7 @@
  *
  *   kafka -> credential_reload, topic_check -> consumer, log_replay
  *   consumer -> live, receive; live -> member -> receive; log_replay -> receive
- *   receive -> presence -> producer -> pending -> positions -> link
+ *   receive -> presence -> producer -> pending -> positions -> link; producer -> stuck
  *
  * A link that must begin again is withdrawn from the parts above it by `withdraw`. Everything here
  * runs on the loop thread, save for what jobs run (handle.h).

@@ -126,12 +126,13 @@ struct ab_kafka_link {
     unsigned refs; /* the transport's, and one for each delivery, send and topic check */
     bool removed;
     bool surveying;
-    bool verified;  /* topic settings were looked at, and right */
-    bool displaced; /* by a newer process of our name: nothing is done until that has gone */
-    bool lost_in;   /* the peer's topic was seen to be gone: its successor is another log */
-    bool lost_out;  /* the same of ours */
-    bool new_log;   /* ours is to be given an identity of its own */
-    bool has_epoch; /* our log was read, and is still the same one */
+    bool verified;     /* topic settings were looked at, and right */
+    bool displaced;    /* by a newer process of our name: nothing is done until that has gone */
+    bool lost_in;      /* the peer's topic was seen to be gone: its successor is another log */
+    bool lost_out;     /* the same of ours */
+    bool new_log;      /* ours is to be given an identity of its own */
+    bool stuck_logged; /* that our topic takes no events */
+    bool has_epoch;    /* our log was read, and is still the same one */
     ab_link_phase phase;
     char name[64];
     char source[96]; /* what attribute source of the peer's events must be */

@@ -19,6 +19,7 @@
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/record.h"
 #include "transport/kafka/pending_priv.h"
+#include "transport/kafka/stuck_priv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -189,6 +190,8 @@ static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
     give_back(p, s, err.code);
     if (s->lane == AB_LANE_STATE)
         on_confirmed(p, l);
+    if (s->lane == AB_LANE_STATE && m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+        ab_kafka_stuck_end(l);
     ab_kafka_send_finish(s, err.code, &err);
     if (ab_kafka_is_missing(m->err) && !l->removed)
         ab_kafka_link_restart(l, err.text);
@@ -410,6 +413,8 @@ int64_t ab_kafka_producer_look(ab_kafka_link *l, ab_lane lane, int64_t now)
     int64_t held_until = lane == AB_LANE_STATE ? look_at_held(l, now) : INT64_MAX;
     bool moves = share->count > 0 && !share->stuck;
     int64_t stuck_at = moves ? share->progress_ms + budget->stuck_ms : INT64_MAX;
+    if (lane == AB_LANE_STATE && share->stuck)
+        stuck_at = ab_kafka_stuck_look(l, now);
     return held_until < stuck_at ? held_until : stuck_at;
 }
 

@@ -63,6 +63,10 @@ class Cluster(UnderLoad):
     def warnings(self, daemon):
         return [line for line in daemon.log.read_text().splitlines() if " WARN " in line or " ERROR" in line]
 
+    def says(self, daemon, text):
+        """How many lines of its log."""
+        return sum(text in line for line in daemon.log.read_text().splitlines())
+
     def print_logs(self):
         if "CLUSTER_LOGS" in os.environ:
             for daemon in self.daemons():
@@ -87,9 +91,14 @@ class Cluster(UnderLoad):
             wait_for("the principal says that the topic takes nothing", lambda: "takes no events" in
                      self.principal.why_unready())
             wait_for("an agent says so", lambda: "takes no events" in self.agent.why_unready())
+            for daemon in self.daemons():
+                wait_for("the log says so", lambda d=daemon: self.says(d, "topic takes no events, so they wait"))
             self.cluster.start(*away)
             self.in_sync()
             self.flows()
+        for daemon in self.daemons():
+            wait_for("the log says that it is over", lambda d=daemon: self.says(d, "topic takes events again"))
+            self.assertEqual(self.says(daemon, "topic takes no events, so they wait"), 1)
 
     def test_all_are_restarted_one_after_the_other(self):
         with self.under_load():

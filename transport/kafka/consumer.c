@@ -57,6 +57,7 @@ static void on_error(ab_kafka *k, rd_kafka_event_t *event)
     ab_kafka_link *l = ab_kafka_link_of_topic(k, p->topic, &which);
     if (l != NULL && takes_state(l, which)) {
         ab_offsets_pass(&l->in.offsets, p->offset);
+        l->in.end = p->offset;
         ab_kafka_commit_note(l);
         ab_kafka_link_measure(l);
         check_caught_up(l);
@@ -128,6 +129,7 @@ static void restart_session(ab_kafka_link *l, const ab_kafka_findings *f, int64_
     l->in.fresh_from = f->in_high;
     l->in.log_id = 0;
     l->in.whole = from == f->in_low;
+    l->in.cut_log = 0;
 }
 
 static void tell_gap(ab_kafka_link *l, ab_gap which)
@@ -156,7 +158,11 @@ void ab_kafka_consumer_begin(ab_kafka_link *l, const ab_kafka_findings *f)
     plan p = make_plan(l, f);
     if (p.gap || !l->in.known)
         restart_session(l, f, p.from);
+    /* What the peer had written before we looked is not in its log any more. */
+    if (l->in.known && !p.gap && f->in_sent >= f->in_high)
+        l->in.cut_log = l->peer.log_id;
     l->in.known = true;
+    l->in.end = -1;
     ab_kafka_commit_begin(l, f->committed);
     ab_kafka_link_measure(l);
     if (l->kafka->member.displaced_told)

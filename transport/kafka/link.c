@@ -99,6 +99,8 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->sent_offset = -1;
     l->epoch = k->epoch;
     l->in.committed = -1;
+    l->in.end = -1;
+    l->peer.sent = -1;
     TAILQ_INIT(&l->held);
     ab_link_init(&l->in.commit_at);
     ab_link_init(&l->check_at);

@@ -52,7 +52,9 @@ typedef struct {
     uint64_t log_id;      /* what the log says that it is, as far as it was read; 0 = nothing */
     bool whole;           /* it was read from its beginning on */
     int64_t caught_up_at; /* reaching this offset is being caught up; -1 = told already */
-    size_t open;          /* deliveries of state not acknowledged */
+    uint64_t cut_log; /* the peer's log, when it was found to have lost its end; 0 = it was not */
+    int64_t end;      /* where the log ended when we last read all of it; -1 = not yet */
+    size_t open;      /* deliveries of state not acknowledged */
     size_t open_bytes;
     size_t live_open; /* the same of live ones */
     bool known;       /* offsets are meaningful: it has been assigned before */
@@ -97,6 +99,8 @@ typedef struct {
     ab_digest certificate; /* that was told */
     uint64_t log_id;       /* of the log it writes to; 0 = not known */
     int64_t log_id_ms;     /* when that was heard first */
+    int64_t sent;          /* the last offset that it has written there, as it says; -1 = none */
+    int64_t sent_ms;       /* when that was heard first */
     int64_t heard_ms;
     int64_t interval_ms;
     int64_t hello_due_ms;

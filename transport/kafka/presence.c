@@ -73,11 +73,25 @@ static ab_hello compose(const ab_kafka_link *l, bool leaving, bool whole)
  * that says so may be on its way for a moment. 0: all is well, as far as we know. */
 static uint64_t lost_log(const ab_kafka_link *l)
 {
+    if (l->in.cut_log != 0)
+        return l->in.cut_log == l->peer.log_id ? l->in.cut_log : 0;
     bool read = l->in.group != NULL && l->in.whole && l->in.caught_up_at < 0;
     int64_t known_ms = ab_kafka_now(l->kafka) - l->peer.log_id_ms;
     bool lost = read && l->in.log_id < l->peer.log_id &&
                 known_ms >= 2 * l->kafka->settings.heartbeat_ms + JOIN_MS;
     return lost ? l->peer.log_id : 0;
+}
+
+/* The peer has written on, and nothing of it has come to where we wait at the log's end: brokers
+ * have lost the end (an unclean leader election), and a peer with nothing more to say does not
+ * notice. */
+static bool ends_early(const ab_kafka_link *l)
+{
+    const ab_kafka_inbox *in = &l->in;
+    bool at_end = in->group != NULL && in->caught_up_at < 0 && in->end == in->offsets.next;
+    int64_t known_ms = ab_kafka_now(l->kafka) - l->peer.sent_ms;
+    return at_end && !in->paused && in->cut_log == 0 && in->offsets.next <= l->peer.sent &&
+           known_ms >= 2 * l->kafka->settings.heartbeat_ms + JOIN_MS;
 }
 
 static bool write_refusal(const ab_kafka_link *l, cJSON *doc)
@@ -94,7 +108,8 @@ static void write_json(const ab_kafka_link *l, const ab_hello *hello, bool whole
     bool complete =
         ab_hello_write(hello, doc) &&
         ab_doc_add_i64(doc, "interval_ms", l->kafka->settings.heartbeat_ms) &&
-        ab_doc_add_bool(doc, "whole", whole) && ab_doc_add_i64(doc, "lost", (int64_t)lost_log(l)) &&
+        ab_doc_add_i64(doc, "sent", l->sent_offset) && ab_doc_add_bool(doc, "whole", whole) &&
+        ab_doc_add_i64(doc, "lost", (int64_t)lost_log(l)) &&
         ab_doc_add_str(doc, "handshake", ab_str_of(ours)) &&
         ab_doc_add_str(doc, "heard", ab_str_of(l->peer.handshake)) && write_refusal(l, doc);
     ab_doc_finish(doc, complete, out);
@@ -186,6 +201,7 @@ void ab_kafka_presence_changed(ab_kafka *k)
 typedef struct {
     ab_hello base;
     int64_t interval_ms;
+    int64_t sent; /* the offset of the last event in its log that it knows to be safe; -1 = none */
     int64_t lost; /* a log of ours that it finds replaced; 0 = none */
     bool whole;
     char handshake[AB_KAFKA_HANDSHAKE]; /* the peer's last one */
@@ -207,6 +223,8 @@ static bool understand(const ab_event *event, saying *out, ab_error *err)
     bool ok = ab_hello_read(doc, &out->base, err) == AB_ERR_OK;
     if (ab_doc_i64(doc, "lost", &out->lost) != AB_ERR_OK)
         out->lost = 0;
+    if (ab_doc_i64(doc, "sent", &out->sent) != AB_ERR_OK)
+        out->sent = -1;
     out->whole = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(doc, "whole"));
     read_text(doc, "handshake", out->handshake, sizeof(out->handshake));
     read_text(doc, "heard", out->heard, sizeof(out->heard));
@@ -317,6 +335,14 @@ static void shake_hands(ab_kafka_link *l, const saying *said, bool other)
         tell_peer(l, said);
 }
 
+static void note_sent(ab_kafka_link *l, int64_t sent)
+{
+    if (sent == l->peer.sent)
+        return;
+    l->peer.sent = sent;
+    l->peer.sent_ms = ab_kafka_now(l->kafka);
+}
+
 static void there(ab_kafka_link *l, const saying *said)
 {
     bool other = strcmp(said->base.instance, l->peer.instance) != 0;
@@ -327,6 +353,7 @@ static void there(ab_kafka_link *l, const saying *said)
     ab_metric_set(l->metrics.last_seen, (double)ab_clock_wall_us(l->kafka->base.env.clock) / 1e6);
     l->peer.interval_ms = said->interval_ms;
     l->peer.epoch = said->base.epoch;
+    note_sent(l, said->sent);
     memcpy(l->peer.heard, said->heard, sizeof(l->peer.heard));
     if (said->whole && !l->removed)
         shake_hands(l, said, other);
@@ -375,6 +402,8 @@ static void take(ab_kafka_link *l, const saying *said, int64_t age_ms)
         l->lost_out = true;
         ab_kafka_link_restart(l, "the peer reports that our log was replaced");
     }
+    if (!l->removed && ends_early(l))
+        ab_kafka_link_restart(l, "the peer has written more than its log has");
     if (!said->base.leaving)
         there(l, said);
     else if (same)

@@ -38,6 +38,7 @@ typedef struct {
     bool made; /* a topic of it, just now */
     bool missing[AB_KAFKA_TOPICS];
     bool check;
+    int64_t in_sent;
     ab_kafka_findings found;
     rd_kafka_topic_t *in[2]; /* at the consumers, until they are assigned */
 } entry;
@@ -120,6 +121,7 @@ static void take_ends(entry *e, const ab_kafka_ends *out)
         .out_high = out[0].high,
         .in_low = out[1].low,
         .in_high = out[1].high,
+        .in_sent = e->in_sent,
         .in_live_high = out[2].high,
     };
 }
@@ -336,6 +338,7 @@ static void take_up(topic_check *s, ab_kafka_link *l)
     l->surveying = true;
     s->entries[s->count++] = (entry){
         .link = ab_kafka_link_ref(l),
+        .in_sent = l->peer.sent,
         .check = !l->verified && s->kafka->settings.topics != AB_TOPICS_EXTERNAL,
     };
 }

@@ -16,6 +16,7 @@ typedef struct {
     int64_t committed; /* of the group, in state; negative = none */
     int64_t in_low;
     int64_t in_high;
+    int64_t in_sent; /* the peer had written up to here before, as it says; -1 = not known */
     int64_t in_live_high;
     int64_t out_low;
     int64_t out_high;

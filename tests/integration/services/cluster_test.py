@@ -5,8 +5,10 @@ none is undone, nothing is deleted, and the logs say in few lines why something 
 import json
 import os
 import shutil
+import signal
 import time
 import unittest
+from unittest import mock
 
 from daemons import Load, application, revision, wait_for
 from kafka_cluster import BROKERS, KafkaCluster
@@ -38,6 +40,10 @@ class Cluster(UnderLoad):
 
     def kafka(self, **more):
         return {"brokers": self.cluster.brokers(), "insecure": True, "prefix": self.prefix, **more}
+
+    def log_of(self, topic):
+        with mock.patch("daemons.broker_ports", lambda: {"plain": self.cluster.ports[self.cluster.running()[0]]}):
+            return super().log_of(topic)
 
     def principal_config(self):
         config = super().principal_config()
@@ -209,6 +215,23 @@ class Cluster(UnderLoad):
         stays = Load(lambda: self.assertTrue(self.all_kinds_are_in_effect()))
         self.changes_flow()
         stays.finish()
+
+    def test_what_was_acknowledged_is_lost_before_it_is_read(self):
+        def written():
+            sent = self.principal.metric("argobus_events_sent_total")
+            self.set_spec("w1", "app-1", "2")
+            self.hub.remove("w1", "app-2")
+            wait_for("it is in the log", lambda: self.principal.metric("argobus_events_sent_total") >= sent + 2
+                     and len(self.log_of(self.topic("down"))) >= records + 2)
+
+        records = len(self.log_of(self.topic("down")))
+        self.agent.process.send_signal(signal.SIGSTOP)
+        self.lose_the_end(written)
+        self.assertEqual(len(self.log_of(self.topic("down"))), records)
+        self.agent.process.send_signal(signal.SIGCONT)
+        wait_for("the change is in effect", lambda: revision(self.copy_of("w1", "app-1")) == "2")
+        wait_for("the deletion is in effect", lambda: not self.copy_of("w1", "app-2"))
+        self.changes_flow()
 
 
 if __name__ == "__main__":

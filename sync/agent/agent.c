@@ -288,38 +288,6 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
     o->unsent = o->report;
 }
 
-static void acknowledge_first(ab_agent *a)
-{
-    void *first = a->first;
-    a->first = NULL;
-    if (first != NULL)
-        ab_agent_ack(a, first);
-}
-
-void ab_agent_replay(ab_agent *a)
-{
-    a->replaying = true;
-    a->caught_up = false;
-    acknowledge_first(a); /* of what was read before: it holds nothing any more */
-}
-
-void ab_agent_note_read(ab_agent_object *o)
-{
-    ab_agent *a = o->agent;
-    bool finished = ab_agent_is_up_to_date(o) || o->record.is_deferred;
-    if (a->replaying)
-        return;
-    a->owed -= o->owed && finished;
-    o->owed = o->owed && !finished;
-    if (a->owed == 0)
-        acknowledge_first(a);
-}
-
-bool ab_agent_is_replaying(const ab_agent *a)
-{
-    return a->replaying;
-}
-
 /* Once all is saved: else a crash would leave what is over to be carried out. */
 void ab_agent_end_replay(ab_agent *a)
 {

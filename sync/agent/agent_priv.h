@@ -117,8 +117,10 @@ struct ab_agent {
     ab_log_quota lines; /* that what the principal sends has caused */
 };
 
-/* agent.c */
-/** What came of the object in ab_agent_replay may be in effect now. */
+/* replay.c: the log is read from its beginning */
+/** A state of the object came then: its delivery may be kept. */
+void ab_agent_note_replayed(ab_agent_object *o, ab_task *task);
+/** What came of the object then may be in effect now. */
 void ab_agent_note_read(ab_agent_object *o);
 
 /* object.c: what is known of one object */
@@ -168,6 +170,9 @@ ab_object *ab_agent_snapshot(const ab_agent_object *o);
 /* source.c */
 /** Is the object here to stand in the agent's namespace, whatever its key says? */
 bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
+/** Is what is known of its source from before the start, and the object here another source's? Then
+ * the principal is asked. */
+bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local);
 /** Key of the object here for the one that the principal calls `key`. @return INVALID when that is
  * none of this target */
 AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target,
@@ -238,9 +243,6 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
-/** What the object has to say was queued: if it is not what could not be sent, that error is over.
- */
-void ab_agent_note_said(ab_agent_object *o);
 /** Report the conflicting source to the principal, once our log has been read. */
 void ab_agent_report_conflict(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */
@@ -276,9 +278,6 @@ bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local);
 /* reconcile.c */
 /** How the engine reconciles objects of an agent. */
 extern const ab_record_type ab_agent_object_type;
-/** Is what is known of its source from before the start, and the object here another source's? Then
- * the principal is asked. */
-bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local);
 /** Decide with the local object in hand. */
 void ab_agent_decide(ab_agent_object *o, ab_object *local);
 

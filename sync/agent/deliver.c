@@ -103,21 +103,6 @@ static const char *refuse_conflict(ab_agent_object *o, const ab_event *event, ab
     return "taken";
 }
 
-/* What is saved in ab_agent_replay is acknowledged before it is in effect. The first delivery holds
- * the position for all of them. */
-static void owe(ab_agent_object *o, ab_task *task)
-{
-    ab_agent *a = o->agent;
-    if (!a->replaying)
-        return;
-    a->owed += !o->owed;
-    o->owed = true;
-    if (a->first != NULL)
-        return;
-    a->first = task->delivery;
-    task->delivery = NULL;
-}
-
 /* Give an accepted event to its object. @return why it is refused, NULL when it is not */
 static const char *give(ab_agent *a, ab_target target, ab_task *task, ab_error *err)
 {
@@ -138,7 +123,7 @@ static const char *give(ab_agent *a, ab_target target, ab_task *task, ab_error *
     if (newer_state && !ab_agent_has_source(o))
         o->remapped = ab_agent_is_remapped(a, task->event);
     if (!command)
-        owe(o, task);
+        ab_agent_note_replayed(o, task);
     return ab_reconcile_deliver(&o->record, task) == AB_ERR_OK ? NULL : "memory";
 }
 

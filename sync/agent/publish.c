@@ -25,7 +25,6 @@ static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
     draft.data = payload;
     ab_agent_sent(o, ab_writer_state(w, key, key, &draft, &o->report, NULL));
-    ab_agent_note_said(o);
 }
 
 void ab_agent_publish(ab_agent_object *o, const ab_object *local)

@@ -11,31 +11,6 @@ static ab_agent_object *object_of(ab_record *r)
     return (ab_agent_object *)r;
 }
 
-bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
-{
-    ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
-    ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
-    bool ended = o->source == SOURCE_ENDED;
-    bool same = o->uid == NULL ? !ended : ab_str_is(uid, o->uid);
-    if (!o->restored || o->source == SOURCE_NONE || uid.len == 0)
-        return false;
-    o->restored = !same;
-    if (same)
-        return false;
-    o->outdated = true;
-    o->hash = (ab_digest){0}; /* the principal is to say it again */
-    if (ended && ab_digest_of(principal, &o->principal) != AB_ERR_OK)
-        o->principal = (ab_digest){0};
-    int64_t held = 0;
-    if (ab_agent_may_log(o->agent, &held))
-        AB_WARN(o->agent->env.log, SYNC,
-                "object left as it is: its source-uid is not the one in agent.data, which may be "
-                "from a backup; asking the principal",
-                AB_KV("object", (const char *)o->key), AB_KV("held_back", held));
-    ab_resync_ask(&o->agent->resync.engine, "objects differ from agent.data");
-    return true;
-}
-
 static void decide_ended(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);

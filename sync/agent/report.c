@@ -48,12 +48,6 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
     ab_agent_repeat_error(o);
 }
 
-void ab_agent_note_said(ab_agent_object *o)
-{
-    if (!ab_digest_is_none(&o->unsent) && !ab_digest_eq(&o->unsent, &o->report))
-        ab_agent_report_error(o, NULL);
-}
-
 /* What keeps a source of this object from being as desired; NULL: nothing does. */
 static void send_error(ab_agent_object *o, bool remapped, const char *message)
 {
@@ -136,12 +130,21 @@ void ab_agent_report_again(ab_agent_object *o)
     o->record.rest_at = 0;
 }
 
+/* What the object has to say was queued: if it is not what could not be sent, that error is over.
+ */
+static void note_said(ab_agent_object *o)
+{
+    if (!ab_digest_is_none(&o->unsent) && !ab_digest_eq(&o->unsent, &o->report))
+        ab_agent_report_error(o, NULL);
+}
+
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
     ab_buf data;
     o->report_due = false;
     if (ab_agent_publishes(o)) {
         ab_agent_publish(o, local);
+        note_said(o);
         return;
     }
     if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
@@ -166,7 +169,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
                              .type = AB_TYPE_STATUS_UPDATE,
                              .remapped = o->remapped};
     state_up(o, &s, &data);
-    ab_agent_note_said(o);
+    note_said(o);
 }
 
 void ab_agent_command_answer(ab_agent_object *o, const char *why)

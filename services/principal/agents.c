@@ -346,7 +346,7 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     s->claimed_modes = ab_map_new();
     s->lines = ab_map_new();
     s->presence_log = ab_presence_log_new(d->log, d->clock);
-    s->changes = ab_changes_new(d->metrics);
+    s->changes = ab_changes_new(d->metrics, s->machine);
     s->fleet = ab_fleet_new(d->clock);
     s->registry =
         ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);

@@ -21,15 +21,16 @@ struct shown {
 
 struct ab_changes {
     ab_metrics *metrics;
+    const ab_principal *machine;
     ab_map *agents; /* name -> struct shown */
 };
 
-ab_changes *ab_changes_new(ab_metrics *metrics)
+ab_changes *ab_changes_new(ab_metrics *metrics, const ab_principal *machine)
 {
     ab_changes *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return NULL;
-    *c = (ab_changes){metrics, ab_map_new()};
+    *c = (ab_changes){metrics, machine, ab_map_new()};
     if (c->agents != NULL)
         return c;
     free(c);
@@ -101,9 +102,20 @@ const ab_pending *ab_changes_of(const ab_changes *c, const char *agent, ab_direc
     return shown == NULL ? NULL : shown[direction == AB_UP].pending;
 }
 
-static void measure(const struct direction *d)
+static bool is_known(const ab_changes *c, const char *agent, const ab_pending *pending, bool down)
 {
-    bool known = ab_pending_is_known(d->pending);
+    return ab_pending_is_known(pending) &&
+           (!down || c->machine == NULL || ab_principal_is_all_queued(c->machine, agent));
+}
+
+bool ab_changes_are_known(const ab_changes *c, const char *agent, ab_direction direction)
+{
+    const ab_pending *pending = ab_changes_of(c, agent, direction);
+    return pending != NULL && is_known(c, agent, pending, direction == AB_DOWN);
+}
+
+static void measure(const struct direction *d, bool known)
+{
     ab_metric_set(d->count, known ? (double)ab_pending_count(d->pending) : NAN);
     ab_metric_set(d->age, known ? (double)ab_pending_age_ms(d->pending) / 1000 : NAN);
 }
@@ -112,8 +124,9 @@ void ab_changes_measure(const ab_changes *c)
 {
     for (ab_map_iter i = ab_map_first(c->agents); i.entry != NULL; ab_map_next(&i)) {
         const struct shown *shown = i.value;
-        measure(&shown->down);
-        measure(&shown->up);
+        const char *agent = i.key.ptr;
+        measure(&shown->down, is_known(c, agent, shown->down.pending, true));
+        measure(&shown->up, is_known(c, agent, shown->up.pending, false));
         ab_outbox_meter_measure(&shown->outbox);
     }
 }

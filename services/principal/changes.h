@@ -9,12 +9,16 @@
 
 #include "base/observe/metrics.h"
 #include "sync/outbox.h"
+#include "sync/principal/principal.h"
 #include "transport/transport.h"
 
 typedef struct ab_changes ab_changes;
 
-/** @return NULL when out of memory */
-ab_changes *ab_changes_new(ab_metrics *metrics);
+/**
+ * @param machine  queues what goes down; borrowed; NULL: what does is queued elsewhere
+ * @return NULL when out of memory
+ */
+ab_changes *ab_changes_new(ab_metrics *metrics, const ab_principal *machine);
 /** NULL is allowed. */
 void ab_changes_free(ab_changes *c);
 /**
@@ -33,5 +37,8 @@ void ab_changes_defer(const ab_changes *c, const char *agent, ab_str key, bool d
 /** What is pending for this agent in one direction. @return NULL: unknown agent. Borrowed until
  * ab_changes_remove */
 const ab_pending *ab_changes_of(const ab_changes *c, const char *agent, ab_direction direction);
+/** Do the figures of ab_changes_of say all? Not while its agent's position is not known, or what it
+ * is to have is not queued. */
+bool ab_changes_are_known(const ab_changes *c, const char *agent, ab_direction direction);
 /** Bring the gauges up to date, before they are shown. */
 void ab_changes_measure(const ab_changes *c);

@@ -47,6 +47,13 @@ void ab_principal_catch_up(struct peer *peer)
     ab_principal_watch(peer);
 }
 
+bool ab_principal_is_all_queued(const ab_principal *p, const char *agent)
+{
+    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    return peer != NULL && p->listed && peer->mode != 0 && ab_writer_is_ready(peer->writer) &&
+           peer->compare_by == 0;
+}
+
 /* What of it is another version is sent all the same: the comparison sees that it differs. */
 static void learn(void *arg, const ab_inventory_entry *theirs)
 {

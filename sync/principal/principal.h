@@ -94,6 +94,10 @@ void ab_principal_return_held(ab_principal *p, const char *agent);
 void ab_principal_gap(ab_principal *p, const char *agent);
 /** All that was there to be received has been delivered. */
 void ab_principal_caught_up(ab_principal *p, const char *agent);
+/** Is all that the agent is to have in its log, or queued for it? Not before the store is listed,
+ * our log read, and its mode known; nor, where the transport does not tell what was sent in former
+ * runs, before both ends are compared. */
+bool ab_principal_is_all_queued(const ab_principal *p, const char *agent);
 /** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
  * agent. @param why  for the log; a literal. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);

@@ -59,9 +59,10 @@ static void warn_of_agent(const cJSON *agent)
     else if (ab_doc_text(agent, "mode").ptr == NULL)
         fputs("the agent's mode is not known: nothing is sent to it until it is\n", stderr);
     if (cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(pending, "down")))
-        fputs("what the agent has is not known: it has not connected, or its position in its topic "
-              "cannot be read\n",
-              stderr);
+        fputs(
+            "what is pending is not known: the agent has not connected, its topics cannot be used, "
+            "or what it has was not compared yet\n",
+            stderr);
 }
 
 /* Those that only the agent's inventory names. */

@@ -85,13 +85,16 @@ static void put_principal(ab_spanw *w, const service *s)
 /* --- an agent --- */
 
 /* @param ages  also how old it is, which changes by itself */
-static void put_count(ab_spanw *w, const char *direction, const ab_pending *pending, bool ages)
+static void put_count(ab_spanw *w, const service *s, const char *agent, ab_direction direction,
+                      bool ages)
 {
-    if (pending == NULL || !ab_pending_is_known(pending)) {
-        put_null(w, direction);
+    const char *name = direction == AB_DOWN ? "down" : "up";
+    if (!ab_changes_are_known(s->changes, agent, direction)) {
+        put_null(w, name);
         return;
     }
-    ab_spanw_key(w, ab_str_of(direction));
+    const ab_pending *pending = ab_changes_of(s->changes, agent, direction);
+    ab_spanw_key(w, ab_str_of(name));
     ab_spanw_object(w);
     put_number(w, "count", ab_pending_count(pending));
     put_time_ms(w, "oldest", ab_pending_since_ms(pending));
@@ -104,8 +107,8 @@ static void put_pending(ab_spanw *w, const service *s, const char *agent, bool a
 {
     ab_spanw_key(w, AB_STR("pending"));
     ab_spanw_object(w);
-    put_count(w, "down", ab_changes_of(s->changes, agent, AB_DOWN), ages);
-    put_count(w, "up", ab_changes_of(s->changes, agent, AB_UP), ages);
+    put_count(w, s, agent, AB_DOWN, ages);
+    put_count(w, s, agent, AB_UP, ages);
     ab_spanw_object_end(w);
 }
 

@@ -63,7 +63,7 @@ static void begin(account *a)
     a->host.configure = configure;
     ab_bench_host_init(&a->host);
     a->transport = ab_bench_member(&a->host, NULL, &(ab_transport_events){0});
-    a->changes = ab_changes_new(a->host.metrics);
+    a->changes = ab_changes_new(a->host.metrics, NULL);
     if (a->changes == NULL || !ab_bench_pool_init(&pool, 1024))
         ab_bench_die("cannot start", "out of memory");
     for (size_t i = 0; i < a->agents; i++)

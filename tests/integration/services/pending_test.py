@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How many changes are not in effect, as /metrics of the principal tells, also for an agent that is away."""
+import math
 import os
 import re
 import shutil
@@ -72,6 +73,19 @@ class Pending(Fleet):
         self.are_pending(3)
         self.agent.start()
         self.are_pending(0)
+
+    def test_of_an_agent_without_topics_nothing_is_known(self):
+        if self.transport == "grpc":
+            self.skipTest("there are no topics")
+        self.begin()
+        self.principal.stop()
+        config = self.principal_config()
+        self.principal.configure(dict(config, agents=[*config["agents"], {"name": "w2"}],
+                                      kafka=dict(config["kafka"], topics="verify")))
+        self.hub.write("w2", "guestbook", application("guestbook"))
+        self.principal.start(ready=False)
+        self.are_pending(0)
+        self.assertTrue(math.isnan(self.principal.series(FAMILY)['agent="w2",direction="down"']))
 
     def test_over_grpc_nothing_is_known_before_the_agent_has_connected(self):
         if self.transport != "grpc":

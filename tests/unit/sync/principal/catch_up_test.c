@@ -132,6 +132,43 @@ static void a_change_does_not_wait_for_the_comparison(void **state)
     assert_int_equal(spec_of(local()), 2);
 }
 
+static bool is_all_queued(void)
+{
+    return ab_principal_is_all_queued(w.principal, "w1");
+}
+
+static void what_is_to_be_sent_is_known_once_both_were_compared(void **state)
+{
+    (void)state;
+    assert_true(is_all_queued());
+    stop_principal();
+    world_start_principal(&w);
+    assert_false(is_all_queued());
+    world_run(&w, 2);
+    assert_true(is_all_queued());
+}
+
+static void or_once_everything_is_sent(void **state)
+{
+    (void)state;
+    w.resyncs = false;
+    stop_principal();
+    start_principal();
+    assert_false(is_all_queued());
+    world_run(&w, COMPARED_S + 1);
+    assert_true(is_all_queued());
+}
+
+static void but_not_while_the_mode_is_unknown(void **state)
+{
+    (void)state;
+    ab_principal_unset_mode(w.principal, "w1");
+    assert_false(is_all_queued());
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    world_run(&w, 2);
+    assert_true(is_all_queued());
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
 
 int main(void)
@@ -145,6 +182,9 @@ int main(void)
         CASE(an_agent_that_has_lost_everything_gets_everything),
         CASE(everything_is_sent_when_nothing_is_compared),
         CASE(a_change_does_not_wait_for_the_comparison),
+        CASE(what_is_to_be_sent_is_known_once_both_were_compared),
+        CASE(or_once_everything_is_sent),
+        CASE(but_not_while_the_mode_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

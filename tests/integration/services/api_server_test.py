@@ -79,6 +79,7 @@ class FirstReading(BesideAgent):
         self.agent.start()
         wait_for("it is tried", lambda: self.api.asked("PATCH", self.path("a")))
         wait_for("the log has been read", lambda: not unfinished.exists())
+        wait_for("the others are acknowledged", lambda: self.agent.metric("argobus_unacknowledged") <= 1)
         self.assertEqual(self.agent.metric("argobus_unacknowledged"), 1)
         self.assertGreater(self.agent.metric("argobus_offset_lag"), 0)
         mend()

@@ -114,7 +114,6 @@ class Cluster(UnderLoad):
                 self.in_sync()
                 self.flows()
 
-
     def test_the_coordinator_of_the_groups_goes_away(self):
         with self.under_load():
             for group in (f"{self.prefix}.principal", f"{self.prefix}.agent.w1"):

@@ -28,6 +28,8 @@ typedef struct {
 } delivery;
 
 typedef struct {
+    ab_bench_shared_member *member;
+    ab_lane lane;
     ab_event *event;
     ab_sent done;
     void *arg;
@@ -49,6 +51,8 @@ static void on_report(const rd_kafka_message_t *report)
     ab_err e = report->err == RD_KAFKA_RESP_ERR_NO_ERROR
                    ? AB_ERR_OK
                    : ab_kafka_fail(&err, report->err, "not sent");
+    if (e == AB_ERR_OK && s->lane == AB_LANE_STATE)
+        s->member->sent = report->offset;
     s->done(s->arg, e, e == AB_ERR_OK ? NULL : &err);
     ab_event_unref(s->event);
     free(s);
@@ -68,7 +72,7 @@ ab_err ab_bench_shared_send(ab_bench_shared_member *m, ab_lane lane, ab_event *e
 {
     rd_kafka_t *rk = ab_kafka_handle_rk(m->shared->producer[lane]);
     outgoing *s = must_have(malloc(sizeof(*s)));
-    *s = (outgoing){ab_event_ref(event), done, arg};
+    *s = (outgoing){m, lane, ab_event_ref(event), done, arg};
     if (m->out[lane] == NULL)
         m->out[lane] = must_have(rd_kafka_topic_new(rk, m->up[lane], NULL));
     if (ab_kafka_record_produce(rk, m->out[lane], event, s) == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -192,7 +196,7 @@ static ab_err member_init(ab_transport *self, const ab_transport_env *env, ab_er
 {
     ab_bench_shared_member *m = (ab_bench_shared_member *)self;
     (void)snprintf(m->name, sizeof(m->name), "%s", env->agent);
-    m->committed = -1;
+    m->committed = m->sent = -1;
     ab_offsets_init(&m->offsets, 0);
     ab_link_init(&m->in_moved);
     return ab_uuid(m->instance) == AB_ERR_OK

@@ -49,7 +49,8 @@ static void write_json(const ab_bench_shared_member *m, const ab_hello *hello, b
     cJSON *doc = cJSON_CreateObject();
     bool complete = ab_hello_write(hello, doc) &&
                     ab_doc_add_i64(doc, "interval_ms", m->shared->settings.heartbeat_ms) &&
-                    ab_doc_add_bool(doc, "whole", whole) && ab_doc_add_i64(doc, "lost", 0) &&
+                    ab_doc_add_i64(doc, "sent", m->sent) && ab_doc_add_bool(doc, "whole", whole) &&
+                    ab_doc_add_i64(doc, "lost", 0) &&
                     ab_doc_add_str(doc, "handshake", ab_str_of(ours)) &&
                     ab_doc_add_str(doc, "heard", ab_str_of(m->handshake));
     ab_bench_must(ab_doc_finish(doc, complete, out), "a hello", NULL);

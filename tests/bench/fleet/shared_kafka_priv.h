@@ -27,6 +27,7 @@ typedef struct {
     rd_kafka_topic_t *out[2]; /* by ab_lane */
     ab_offsets offsets;       /* of the state that it receives */
     int64_t committed;
+    int64_t sent; /* the last offset that it has written in its log; -1: none */
     bool committing;
     ab_link in_moved; /* its position is not committed */
     uint64_t epoch;   /* and identity of its log */

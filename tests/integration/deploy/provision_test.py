@@ -107,7 +107,7 @@ class Provision(unittest.TestCase):
         for name in ("w.1", "W1", "w_1", "-w", ""):
             done = provision("agent", name)
             self.assertEqual(done.returncode, 1, name)
-            self.assertIn("no name for an agent", done.stderr)
+            self.assertIn("is not a name for an agent", done.stderr)
 
     def test_an_agent_never_gets_the_principals_user(self):
         for name, environment in (("principal", {}), ("w2", {"KAFKA_USER": "principal"})):

@@ -32,7 +32,10 @@
 #define LATE_MS 30000
 /* What a log that is new to a consumer waits at most: two fetches of half a second, and the rest of
  * a busy machine. */
-#define JOIN_MS         2000
+#define JOIN_MS 2000
+/* What the peer has written comes later than this only where it is lost, or brokers can hardly keep
+ * up, whom questions about many logs would keep even more from it. */
+#define CUT_MS          60000
 #define INTERVAL_MAX_MS (3600 * 1000)
 /* Later, the next hello says the same. */
 #define HELLO_DEADLINE_MS 10000
@@ -91,7 +94,7 @@ static bool ends_early(const ab_kafka_link *l)
     bool at_end = in->group != NULL && in->caught_up_at < 0 && in->end == in->offsets.next;
     int64_t known_ms = ab_kafka_now(l->kafka) - l->peer.sent_ms;
     return at_end && !in->paused && in->cut_log == 0 && in->offsets.next <= l->peer.sent &&
-           known_ms >= 2 * l->kafka->settings.heartbeat_ms + JOIN_MS;
+           known_ms >= CUT_MS;
 }
 
 static bool write_refusal(const ab_kafka_link *l, cJSON *doc)

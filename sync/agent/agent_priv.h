@@ -39,7 +39,8 @@ struct ab_agent_object {
     char *uid;      /* of the source; NULL when unknown */
     bool remapped;  /* the source is in the principal's own namespace */
     bool orphan;    /* it ended, or is to go, and what it deployed stays */
-    bool restored;  /* it is from before the start; nothing has said or shown since that it is so */
+    bool restored;  /* it is from before the start, or of a log that was replaced; nothing has said
+                       or shown since that it is so */
     bool outdated;  /* and what is here names another: the principal is asked, and nothing done */
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
@@ -97,6 +98,8 @@ struct ab_agent {
     bool caught_up;
     void *first; /* the delivery of the first state of that: acknowledged last, so that nothing is
                     committed before; NULL: none */
+    ab_version read; /* the newest of what came then */
+    ab_version gone; /* what came is not newer, and its log has been replaced; 0: none has */
     size_t owed; /* objects of which a state came then, and that were neither in effect since, nor
                     deferred */
     ab_sweep sweep; /* autonomous: what may be ended at the hub */

@@ -14,8 +14,21 @@ static void acknowledge_first(ab_agent *a)
         ab_agent_ack(a, first);
 }
 
+/* What was read of a log that is replaced before its end may be long over: the principal is asked
+ * where it is about another source than the object here. */
+static void note_log_gone(ab_agent *a)
+{
+    a->gone = a->read;
+    for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
+        ab_agent_object *o = i.value;
+        o->restored = o->restored || o->owed;
+    }
+}
+
 void ab_agent_replay(ab_agent *a)
 {
+    if (a->replaying)
+        note_log_gone(a);
     a->replaying = true;
     a->caught_up = false;
     acknowledge_first(a); /* of what was read before: it holds nothing any more */
@@ -45,6 +58,8 @@ void ab_agent_note_replayed(ab_agent_object *o, ab_task *task)
         return;
     a->owed += !o->owed;
     o->owed = true;
+    if (ab_version_cmp(task->version, a->read) > 0)
+        a->read = task->version;
     if (a->first != NULL)
         return;
     a->first = task->delivery;

@@ -209,7 +209,8 @@ static void take_effect(ab_agent_object *o)
     o->source = o->next_source;
     o->remapped = o->next_remapped;
     o->orphan = o->next_orphan;
-    o->restored = o->outdated = false;
+    o->restored = ab_version_cmp(o->version, o->agent->gone) <= 0;
+    o->outdated = false;
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;

@@ -156,6 +156,34 @@ static void a_log_that_is_replaced_meanwhile_is_read_the_same_way(void **state)
     assert_at_rest();
 }
 
+/* It has read of an Application that is long over when the log is replaced. */
+static void what_was_read_of_a_log_that_is_gone_replaces_nothing(void **state)
+{
+    (void)state;
+    placed("");
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 2);
+    put_app(w.hub, "w1", "a", 3, "", "");
+    world_run(&w, 2);
+    ab_object *before = ab_object_ref(local());
+    world_crash_agent(&w);
+    world_forget_all_desired(&w);
+    fake_log_replay(w.down);
+    world_start_agent(&w);
+    while (w.cache.keeping == NULL) /* the first record is about to be saved */
+        world_step(&w, 0);
+    world_crash_principal(&w);
+    world_lose_log(&w, &w.principal_link);
+    ab_agent_caught_up(w.agent); /* the new one has nothing yet */
+    world_run(&w, 2);
+    assert_ptr_equal(local(), before);
+    world_start_principal(&w);
+    world_run(&w, 60);
+    assert_ptr_equal(local(), before);
+    ab_object_unref(before);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +194,7 @@ int main(void)
         TEST(the_first_is_deferred_as_any_other),
         TEST(a_deletion_that_is_stuck_does_not_hold_it_for_ever),
         TEST(a_log_that_is_replaced_meanwhile_is_read_the_same_way),
+        TEST(what_was_read_of_a_log_that_is_gone_replaces_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

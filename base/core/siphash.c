@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/core/siphash.h"
 
+#include <endian.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -43,9 +45,8 @@ static void take_word(sip *s, uint64_t word)
 static uint64_t word_of(const char *bytes, size_t len)
 {
     uint64_t word = 0;
-    for (size_t i = 0; i < len; i++)
-        word |= (uint64_t)(unsigned char)bytes[i] << (8 * i);
-    return word;
+    memcpy(&word, bytes, len);
+    return le64toh(word);
 }
 
 uint64_t ab_siphash(const ab_siphash_key *key, ab_str bytes)

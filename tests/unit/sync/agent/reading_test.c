@@ -14,7 +14,7 @@
 
 enum { MANY = 40 }; /* more than the log has under way at a time */
 
-/* The agent reads the log anew, in which the Application has another spec than here. */
+/* The agent reads the whole log again, in which the Application has another spec than here. */
 static void begin_reading(void)
 {
     world_crash_agent(&w);

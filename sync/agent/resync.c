@@ -329,7 +329,7 @@ static void wake(void *arg)
 void ab_agent_resync_init(ab_agent *a)
 {
     static const ab_resync_role role = {is_ready, hold, expect, tell, heard,
-                                        correct,  over, refuse, wake};
+                                        correct,  over, refuse, wake, NULL};
     ab_resync_init(&a->resync.engine, &(ab_resync_env){.role = &role,
                                                        .arg = a,
                                                        .writer = a->writer,

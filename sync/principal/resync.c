@@ -373,8 +373,14 @@ static void wake(void *arg)
     fx->wake(fx->arg, peer->name);
 }
 
+static void late(void *arg)
+{
+    struct peer *peer = arg;
+    ab_resync_queue_late(&peer->resync.turn);
+}
+
 const ab_resync_role ab_principal_resync_role = {is_ready, hold, expect, tell, heard,
-                                                 correct,  over, refuse, wake};
+                                                 correct,  over, refuse, wake, late};
 
 ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why)
 {

@@ -111,6 +111,12 @@ void ab_resync_queue_asked(ab_resync_turn *t)
     ab_resync_queue_again(t, "the agent asks for a resync");
 }
 
+void ab_resync_queue_late(ab_resync_turn *t)
+{
+    if (t->why == NULL)
+        ab_resync_queue_again(t, "the agent answered an earlier resync");
+}
+
 void ab_resync_queue_over(ab_resync_turn *t, const char *why)
 {
     if (why != NULL) {

@@ -80,5 +80,8 @@ void ab_resync_queue_stop(ab_resync_turn *t);
 void ab_resync_queue_again(ab_resync_turn *t, const char *why);
 /** The agent asked for one. */
 void ab_resync_queue_asked(ab_resync_turn *t);
+/** The agent answered one that is over. Another one follows: after a failure, no sooner for this.
+ */
+void ab_resync_queue_late(ab_resync_turn *t);
 /** One is over. @param why  it failed, lives on; NULL: both ends agree */
 void ab_resync_queue_over(ab_resync_turn *t, const char *why);

@@ -388,6 +388,8 @@ static bool take_from_agent(ab_resync *r, const ab_event *event, ab_resync_messa
         if (credible)
             take_answer(r, event, m);
         return credible;
+    } else if (m->step == AB_RESYNC_ANSWER && r->state == AB_RESYNC_IDLE) {
+        r->env.role->late(r->env.arg);
     } else if (m->step == AB_RESYNC_TAKEN && is_ours(r, m) && r->pages_sent) {
         r->pages_sent = false;
         go_on(r);

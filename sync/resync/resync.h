@@ -51,6 +51,9 @@ typedef struct {
     void (*refuse)(void *arg, const ab_event *event, const char *why);
     /** Something was queued. */
     void (*wake)(void *arg);
+    /** Principal only: ANSWER was received while none is under way. The agent has read an old
+     * BEGIN, and answered it instead of asking. */
+    void (*late)(void *arg);
 } ab_resync_role;
 
 /* All is borrowed, for as long as the engine is used. */

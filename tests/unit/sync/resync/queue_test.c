@@ -95,8 +95,14 @@ static void refuse(void *arg, const ab_event *event, const char *why)
     fail_msg("%s", why);
 }
 
-static const ab_resync_role role = {is_ready, hold, expect, tell,   heard,
-                                    nothing,  over, refuse, nothing};
+static void late(void *arg)
+{
+    struct agent *a = arg;
+    ab_resync_queue_late(&a->turn);
+}
+
+static const ab_resync_role role = {is_ready, hold, expect, tell,    heard,
+                                    nothing,  over, refuse, nothing, late};
 
 /* --- time, and agents --- */
 
@@ -324,6 +330,33 @@ static void an_agent_that_asks_again_and_again_waits_a_little(void **state)
     say(0, &(ab_resync_message){.step = AB_RESYNC_ASK});
     assert_false(is_running(0));
     pass(1000);
+    assert_true(is_running(0));
+}
+
+/* It read its log from the beginning. */
+static void an_answer_to_one_that_is_over_has_another_one_follow(void **state)
+{
+    (void)state;
+    due(0);
+    answer(0);
+    answer(0);
+    pass(999);
+    assert_false(is_running(0));
+    pass(1);
+    assert_true(is_running(0));
+    answer(0);
+    assert_int_equal(t.agents[0].agreed, 2);
+}
+
+static void an_answer_that_comes_too_late_makes_no_failure_shorter(void **state)
+{
+    (void)state;
+    due(0);
+    pass(ANSWER_MS);
+    answer(0);
+    pass(1000); /* an agent that asked would have one now */
+    assert_false(is_running(0));
+    pass(RETRY_MS);
     assert_true(is_running(0));
 }
 
@@ -561,6 +594,8 @@ int main(void)
         TEST(what_is_due_meanwhile_follows_at_once),
         TEST(one_is_held_again_when_the_period_is_over),
         TEST(an_agent_that_asks_again_and_again_waits_a_little),
+        TEST(an_answer_to_one_that_is_over_has_another_one_follow),
+        TEST(an_answer_that_comes_too_late_makes_no_failure_shorter),
         TEST(an_agent_that_leaves_makes_room),
         TEST(what_does_not_count_does_not_keep_a_turn),
         TEST(as_long_as_nobody_waits_a_turn_may_take_its_time),

@@ -371,7 +371,8 @@ class Terminals(Behind):
         self.say(name, data="stty size\n", stream="stdin")
         self.until(name, "24 80")
         self.say(name, resize=True, rows=47, cols=113)
-        self.say(name, data="stty size\n", stream="stdin")
+        # A kubelet reads what is typed and the size from two streams, in no order.
+        self.say(name, data="while stty size | grep -q ' 80'; do sleep 0.1; done; stty size\n", stream="stdin")
         self.until(name, "47 113")
         self.say(name, data="seq 100000; echo whole\n", stream="stdin")
         shown = self.until(name, "\nwhole\r\n")

@@ -70,7 +70,9 @@ def test_a_terminal_obeys_what_is_typed(remote):
         while text not in shown:
             shown += json.loads(terminal.recv()).get("data", "")
     terminal.send(json.dumps({"operation": "resize", "rows": 47, "cols": 113}))
-    terminal.send(json.dumps({"operation": "stdin", "data": "echo sum $((40 + 2)); stty size\n"}))
+    # A kubelet reads what is typed and the size from two streams, in no order.
+    line = "until stty size | grep -q 113; do sleep 0.1; done; echo sum $((40 + 2)); stty size\n"
+    terminal.send(json.dumps({"operation": "stdin", "data": line}))
     shows("sum 42\r\n")
     shows("47 113\r\n")
     terminal.close()

@@ -56,7 +56,8 @@ class Terminal(Shells):
     def test_a_window_has_its_size_and_a_key_its_echo(self):
         shell = self.open("bash", tty=True)
         shell.say(RESIZE, b'{"Width":113,"Height":47}')
-        shell.say(STDIN, b"stty size\n")
+        # A kubelet reads what is typed and the size from two streams, in no order.
+        shell.say(STDIN, b"until stty size | grep -q 113; do sleep 0.1; done; stty size\n")
         shell.until(STDOUT, b"47 113")
         shell.say(STDIN, b"x")
         shell.until(STDOUT, b"x")

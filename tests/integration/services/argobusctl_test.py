@@ -319,13 +319,15 @@ class OneFile(Shown):
             file.write_text(file.read_text() + (self.folder / "w1.crt").read_text())
         return {**super().agent_config(), "secrets": {"certificate": str(file), "key": str(file)}}
 
+    def kept(self):
+        topic = self.topic("up").removesuffix("state") + "live"
+        return subprocess.run([os.environ["KAFKA_DEV"], "tool", "console-consumer", "--topic", topic, "--from-beginning",
+                               "--timeout-ms", "3000"], check=True, capture_output=True, text=True).stdout
+
     def test_the_topic_has_its_certificate_and_not_its_key(self):
         self.start()
         wait_for("the agent is connected", lambda: self.agent_w1()["connected"])
-        topic = self.topic("up").removesuffix("state") + "live"
-        kept = subprocess.run([os.environ["KAFKA_DEV"], "tool", "console-consumer", "--topic", topic, "--from-beginning",
-                               "--timeout-ms", "3000"], check=True, capture_output=True, text=True).stdout
-        self.assertIn("BEGIN CERTIFICATE", kept)
+        kept = wait_for("the topic is read", lambda: (text := self.kept()) and "BEGIN CERTIFICATE" in text and text)
         self.assertNotIn("PRIVATE KEY", kept)
 
 

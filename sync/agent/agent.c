@@ -295,7 +295,8 @@ void ab_agent_end_replay(ab_agent *a)
         return;
     a->replaying = false;
     advance_all(a);
-    ab_resync_go(&a->resync.engine);
+    ab_resync_stop(&a->resync.engine); /* commands behind a begin were dropped too */
+    ab_agent_resync(a, "replayed");
 }
 
 void ab_agent_caught_up(ab_agent *a)

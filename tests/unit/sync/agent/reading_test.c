@@ -184,6 +184,26 @@ static void what_was_read_of_a_log_that_is_gone_replaces_nothing(void **state)
     assert_at_rest();
 }
 
+/* It is dropped, as any that may be long over; the begin that was read says nothing of it. */
+static void a_command_behind_the_begin_of_a_resync_comes_again(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    placed("");
+    world_crash_agent(&w);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":7}");
+    world_settle(&w);
+    begin_reading();
+    world_run(&w, 5);
+    assert_int_equal(operation_of(local()), 7);
+    consume_operation();
+    world_run(&w, 2);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +215,7 @@ int main(void)
         TEST(a_deletion_that_is_stuck_does_not_hold_it_for_ever),
         TEST(a_log_that_is_replaced_meanwhile_is_read_the_same_way),
         TEST(what_was_read_of_a_log_that_is_gone_replaces_nothing),
+        TEST(a_command_behind_the_begin_of_a_resync_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -482,6 +482,15 @@ static void begin_rest(void)
     ab_principal_set_mode(m.w.principal, "w1", m.w.mode);
 }
 
+/* Without a resync that somebody asks for, or that its time has come for. */
+static void check_unasked(void)
+{
+    if (is_held())
+        return;
+    model->check();
+    check_requests();
+}
+
 static void come_to_rest(void)
 {
     begin_rest();
@@ -492,6 +501,8 @@ static void come_to_rest(void)
         world_settle(&m.w);
         for (int app = 0; app < NAMES; app++)
             worked |= controller_works(app);
+        if (round == 20)
+            check_unasked();
         if (round == 20)
             assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
         if (round == 60)

@@ -225,6 +225,16 @@ static void a_coordinator_that_is_not_ready_is_waited_for(void **state)
     assert_flows(ends, principal, agent, "app");
 }
 
+/* A log is known by its first record: who has not read that when the log's leader goes tells the
+ * writer that its log was replaced, and that one begins again. */
+static void read_first_records(ab_ends *ends, ab_end *principal, ab_end *agent)
+{
+    ab_end_put(principal, agent->name, "first", 1);
+    AB_UNTIL(ends, ab_end_try_put(agent, NULL, "first", 1));
+    AB_UNTIL(ends, ab_end_newest(agent, agent->name, "first") != NULL &&
+                       ab_end_newest(principal, agent->name, "first") != NULL);
+}
+
 /* The principal serves both; w1 cannot be written to while no broker leads its partition. */
 static void serve_two(ab_ends *ends, ab_end **principal, ab_end **w1, ab_end **w2)
 {
@@ -234,6 +244,8 @@ static void serve_two(ab_ends *ends, ab_end **principal, ab_end **w1, ab_end **w
     const ab_end_peer *first = ab_end_peer_of(*principal, "w1");
     const ab_end_peer *second = ab_end_peer_of(*principal, "w2");
     AB_UNTIL(ends, first->ready && first->up && second->ready && second->up);
+    read_first_records(ends, *principal, *w1);
+    read_first_records(ends, *principal, *w2);
 }
 
 static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
@@ -244,6 +256,7 @@ static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
     ab_end *w1 = NULL;
     ab_end *w2 = NULL;
     serve_two(ends, &principal, &w1, &w2);
+    size_t before = ab_end_count(w1, NULL);
     ab_mock_lead(ends, "down.w1.state", -1);
     unsigned waiting = ab_end_fill(principal, "w1", LARGE, NULL);
     for (uint64_t n = 1; n <= 20; n++) {
@@ -254,9 +267,9 @@ static void an_agent_that_cannot_be_written_to_holds_up_no_other(void **state)
     }
     assert_true(ab_end_fill(principal, "w2", LARGE, NULL) > 0);
     AB_UNTIL(ends, ab_end_says(principal, "topic mock.down.w1.state takes no events"));
-    assert_int_equal(ab_end_count(w1, NULL), 0);
+    assert_int_equal(ab_end_count(w1, NULL), before);
     ab_mock_lead(ends, "down.w1.state", 1);
-    AB_UNTIL(ends, ab_end_count(w1, NULL) == waiting);
+    AB_UNTIL(ends, ab_end_count(w1, NULL) == before + waiting);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->writable > 0);
     assert_flows(ends, principal, w1, "after");
 }

@@ -471,6 +471,11 @@ class Kafka(Check):
         self.assertIn("no broker answers", error["what"])
         self.assertIn("refused", error["what"])
 
+    def test_finds_a_broker_where_the_first_is_away(self):
+        config = {"kafka": {"brokers": ["127.0.0.1:1", f"127.0.0.1:{broker_ports()['plain']}"], "insecure": True}}
+        [finding] = [f for f in self.check("kafka", config, code=None) if f["where"] == "kafka.brokers"]
+        self.assertEqual((finding["severity"], finding["what"]), ("ok", "1 brokers answer"))
+
     def test_of_a_file_with_gRPC_no_brokers_are_asked(self):
         (self.folder / "agent.yaml").write_text(yaml.safe_dump(self.agent()))
         self.assertIn("agent.yaml: there are no brokers with transport: grpc",

@@ -88,6 +88,13 @@ class Provision(Ctl):
         after = self.topics()
         self.assertEqual({name: after[name] for name in before}, before)
 
+    def test_finds_a_broker_where_the_first_is_away(self):
+        self.administrator(brokers=["127.0.0.1:1", f"127.0.0.1:{broker_ports()['plain']}"])
+        shown = self.create("w1")
+        self.assertEqual(shown.count(": created\n"), 11, shown)
+        self.delete("w1")
+        self.assertEqual((self.topics(), self.acls()), ({}, set()))
+
     def test_a_dry_run_makes_nothing(self):
         shown = self.create("w1", "--dry-run")
         self.assertEqual(shown.count(": would be created\n"), 11, shown)

@@ -103,6 +103,10 @@ class Provision(unittest.TestCase):
         done = provision("agent", "w1")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_finds_a_broker_where_the_first_is_away(self):
+        done = provision("agent", "w1", BOOTSTRAP=f"127.0.0.1:1,127.0.0.1:{broker_ports()['plain']}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_names_that_are_none_are_refused(self):
         for name in ("w.1", "W1", "w_1", "-w", ""):
             done = provision("agent", name)

@@ -279,6 +279,23 @@ static void no_broker_is_no_error_but_not_ready(void **state)
     assert_int_equal(agent->fatal, 0);
 }
 
+static void a_broker_that_is_away_is_not_missed_where_the_next_is_there(void **state)
+{
+    char address[32];
+    ab_ends *ends = *state;
+    ab_broker_address("plain", address);
+    ab_ends_set(ends, "kafka.brokers=127.0.0.1:1,%s", address);
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    ab_end_put(agent, NULL, "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 && ab_end_count(principal, "app/a") == 1);
+    const ab_pending *down = ab_transport_pending(principal->transport, "w1", AB_DOWN);
+    AB_UNTIL(ends, ab_pending_is_known(down) && ab_pending_count(down) == 0);
+    AB_UNTIL(ends, !ab_end_says(principal, "") && !ab_end_says(agent, ""));
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)
 
 int main(int argc, char **argv)
@@ -299,6 +316,7 @@ int main(int argc, char **argv)
         CASE(a_deleted_topic_is_waited_for),
         CASE(what_a_topic_has_become_too_small_for_waits),
         CASE(no_broker_is_no_error_but_not_ready),
+        CASE(a_broker_that_is_away_is_not_missed_where_the_next_is_there),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

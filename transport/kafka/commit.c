@@ -29,6 +29,9 @@ void ab_kafka_commit_begin(ab_kafka_link *l, int64_t committed)
     l->in.committed_ms = ab_kafka_now(l->kafka);
     ab_list_append(&l->in.group->at_rest, &l->in.commit_at);
     ab_kafka_commit_note(l);
+    /* Who looks at what it has committed is to see at once that it reads it again. */
+    if (ab_offsets_position(&l->in.offsets) < committed)
+        l->kafka->commit_due_ms = 0;
 }
 
 void ab_kafka_commit_end(ab_kafka_link *l)

@@ -168,6 +168,8 @@ struct ab_kafka_link {
     ab_kafka_ask ask;
     ab_link ask_at; /* in a queue of its ask */
     bool keep;      /* and then commit it again */
+    bool uncertain; /* it may be another one than down.position says */
+    int64_t passed; /* the agent's highest position since our log was read */
     int64_t ask_due_ms;
     ab_kafka_link_metrics metrics;
 };

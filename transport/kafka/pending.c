@@ -12,6 +12,8 @@
 void ab_kafka_pending_begin(ab_kafka_link *l, int64_t log_end)
 {
     ab_pending_forget_log(&l->down);
+    ab_pending_set_unread(&l->down, 0); /* it is read again from the agent's position on */
+    l->passed = 0;
     if (l->down.position > log_end) /* of a log that was here before */
         ab_pending_pass(&l->down, 0);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * PRINCIPAL: the position that an agent's group has committed in our log. The broker is asked for
- * it once for each agent, and then again and again while something is pending for it. Requests are
- * asynchronous, a bounded number at a time.
+ * it once for each agent, when the agent has returned, and then again and again while something is
+ * pending for it. Requests are asynchronous, a bounded number at a time.
+ *
+ * An agent that has lost what it held commits a position that it had passed before, and reads on
+ * from there. No key of these records is kept here, so each of them counts as pending.
  *
  * Kafka forgets what a group without members has committed, by default after seven days, and then
  * the lag of an agent that is away for longer is shown no more. An agent that runs commits its
@@ -74,9 +77,12 @@ void ab_kafka_positions_want(ab_kafka_link *l)
         enqueue(l, AB_ASK_SOON);
 }
 
-void ab_kafka_positions_hurry(ab_kafka_link *l)
+void ab_kafka_positions_return(ab_kafka_link *l)
 {
-    if (l->ask == AB_ASK_LATER)
+    if (l->kafka->settings.role != AB_ROLE_PRINCIPAL)
+        return;
+    l->uncertain = true;
+    if (l->ask == AB_ASK_NOT || l->ask == AB_ASK_LATER)
         enqueue(l, AB_ASK_SOON);
 }
 
@@ -106,6 +112,7 @@ static void fail(ab_kafka_link *l, const ab_error *err)
 {
     ab_kafka *k = l->kafka;
     int64_t held = 0;
+    l->uncertain = !is_denied(err);
     if (is_denied(err)) { /* or everything ever written would be kept */
         ab_pending_forget_log(&l->down);
         ab_pending_pass(&l->down, AB_PENDING_UNKNOWN);
@@ -150,17 +157,26 @@ static void end(ab_kafka_link *l)
 /* While it is not known where the agent is, and while something is left. */
 static void ask_again(ab_kafka_link *l, bool denied)
 {
-    bool unknown = l->down.position < 0 || l->keep;
-    if ((unknown || ab_pending_is_written(&l->down)) && !denied && !l->removed)
+    bool unknown = l->down.position < 0 || l->keep || l->uncertain;
+    bool pending = ab_pending_is_written(&l->down) || l->down.unread > 0;
+    if ((unknown || pending) && !denied && !l->removed)
         enqueue(l, l->peer.up || unknown ? AB_ASK_SOON : AB_ASK_LATER);
 }
 
 static void request(ab_kafka_link *l, rd_kafka_admin_op_t op, int64_t offset);
 
+static void pass(ab_kafka_link *l, int64_t position)
+{
+    if (l->down.position > l->passed)
+        l->passed = l->down.position;
+    ab_pending_pass(&l->down, position);
+    ab_pending_set_unread(&l->down, position < l->passed ? (size_t)(l->passed - position) : 0);
+}
+
 static void on_position(ab_kafka_link *l, int64_t offset)
 {
     /* Negative: it has committed nothing yet, and needs all. */
-    ab_pending_pass(&l->down, offset < 0 ? 0 : offset);
+    pass(l, offset < 0 ? 0 : offset);
     if (l->keep && offset >= 0 && !l->removed && !l->kafka->closed)
         request(l, RD_KAFKA_ADMIN_OP_ALTERCONSUMERGROUPOFFSETS, offset);
     else
@@ -244,6 +260,7 @@ static void request(ab_kafka_link *l, rd_kafka_admin_op_t op, int64_t offset)
     rd_kafka_topic_partition_list_destroy(list);
     rd_kafka_AdminOptions_destroy(options);
     l->ask = AB_ASK_UNDER_WAY;
+    l->uncertain = l->uncertain && op != RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS;
     l->ask_due_ms = ab_kafka_now(k) + AB_KAFKA_REQUEST_MS;
     ab_list_append(&k->ask_under_way, &ab_kafka_link_ref(l)->ask_at);
     k->asks_under_way++;
@@ -260,6 +277,7 @@ void ab_kafka_positions_close(ab_kafka *k)
     ab_kafka_link *l = NULL;
     while ((l = first_of(&k->ask_under_way)) != NULL) { /* no answer will come any more */
         end(l);
+        l->uncertain = true;
         ask_again(l, false);
         ab_kafka_link_unref(l);
     }

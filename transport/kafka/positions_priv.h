@@ -12,8 +12,8 @@ void ab_kafka_positions_begin(ab_kafka_link *l);
 void ab_kafka_positions_leave(ab_kafka_link *l);
 /** Something is in our log that may not be in effect at the agent. */
 void ab_kafka_positions_want(ab_kafka_link *l);
-/** The agent has returned. */
-void ab_kafka_positions_hurry(ab_kafka_link *l);
+/** The agent has returned: perhaps to a position that it had passed before. */
+void ab_kafka_positions_return(ab_kafka_link *l);
 /** Have the position of an absent agent committed again, when it is time. @return when to look
  * again */
 int64_t ab_kafka_positions_look(ab_kafka_link *l, int64_t now);

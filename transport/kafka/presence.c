@@ -322,7 +322,7 @@ static void tell_peer(ab_kafka_link *l, const saying *said)
         .certificate = said->base.certificate,
     };
     l->peer.up = true;
-    ab_kafka_positions_hurry(l);
+    ab_kafka_positions_return(l);
     ab_metric_set(l->metrics.peer_up, 1);
     k->base.env.events.on_peer(k->base.env.events.arg, l->name, true, &peer);
 }

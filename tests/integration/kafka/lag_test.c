@@ -155,6 +155,33 @@ static void nothing_is_kept_when_nothing_is_pending(void **state)
     assert_false(ab_pending_is_written(down_of(principal)));
 }
 
+/* It was known to have passed all of it, and the principal has kept no key of that. */
+static void what_an_agent_reads_again_is_pending(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    ab_end_put(principal, "w1", "app/b", 2);
+    AB_UNTIL(ends, ab_end_count(agent, NULL) == 2);
+    AB_UNTIL(ends, lag(ends, "agent.w1", "down.w1.state") == 0 && is_pending(principal, 0));
+    ab_end_stop(agent);
+    ends->replay = true;
+    agent = ab_end_agent(ends, "w1");
+    agent->keep = true;
+    AB_UNTIL(ends, is_pending(principal, 2));
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 2);
+    AB_UNTIL(ends, ab_end_count(agent, NULL) == 2);
+    ab_end_put(principal, "w1", "app/a", 3);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 2);
+    AB_UNTIL(ends, is_pending(principal, 3));
+    for (size_t n = 0; n < agent->receipt_count; n++)
+        ab_end_ack(agent, n, AB_VERDICT_APPLIED);
+    AB_UNTIL(ends, is_pending(principal, 0));
+    assert_int_equal(lag(ends, "agent.w1", "down.w1.state"), 0);
+}
+
 /* --- an agent that is away for days --- */
 
 static int64_t days_ms;
@@ -257,6 +284,7 @@ int main(int argc, char **argv)
         CASE(a_restart_of_the_other_side_is_no_lag),
         CASE(pending_for_an_agent_that_is_away_is_each_object_once),
         CASE(nothing_is_kept_when_nothing_is_pending),
+        CASE(what_an_agent_reads_again_is_pending),
         CASE(the_position_of_an_agent_that_is_away_is_kept_alive),
         CASE(who_runs_commits_its_position_again_each_day),
     };

@@ -79,12 +79,27 @@ static void a_commit_that_is_under_way_is_waited_for(void **state)
     tear_down(&f);
 }
 
+/* Whoever looks for it would take an agent that reads again for one that has it all. */
+static void a_position_that_has_gone_back_is_committed_at_once(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    f.u.kafka.commit_due_ms = INT64_MAX;
+    ab_kafka_commit_begin(f.u.link, 5);
+    assert_int_equal(f.u.kafka.commit_due_ms, INT64_MAX);
+    ab_kafka_commit_begin(f.u.link, 6);
+    assert_int_equal(f.u.kafka.commit_due_ms, 0);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_commit_that_was_not_even_queued_does_not_count),
         cmocka_unit_test(a_position_that_does_not_move_is_committed_again_after_a_day),
         cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
+        cmocka_unit_test(a_position_that_has_gone_back_is_committed_at_once),
     };
     return cmocka_run_group_tests_name("commit", tests, NULL, NULL);
 }

@@ -207,7 +207,7 @@ static void (*const actions[])(int app) = {
     hub_tampers,     hub_deletes,      controller_reports, controller_reports,  controller_acts,
     controller_acts, controller_syncs, agent_crashes,      principal_is_lost,   links_change,
     logs_change,     time_passes,      time_passes,        something_is_lost,   operator_asks,
-    mode_is_unknown, watches_break,
+    mode_is_unknown, watches_break,    position_is_lost,
 };
 
 /* --- rest --- */

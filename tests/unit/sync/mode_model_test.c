@@ -167,12 +167,12 @@ static void something_is_lost(int app)
 }
 
 static void (*const actions[])(int app) = {
-    hub_creates,        hub_edits,          hub_edits,         hub_deletes,     local_creates,
-    local_edits,        local_edits,        local_deletes,     hub_asks_sync,   hub_asks_refresh,
-    controller_reports, controller_reports, controller_acts,   controller_acts, mode_changes,
-    mode_is_unknown,    mode_is_unknown,    mode_is_unknown,   agent_crashes,   agent_crashes,
-    principal_restarts, links_change,       logs_change,       time_passes,     time_passes,
-    operator_asks,      watches_break,      something_is_lost,
+    hub_creates,        hub_edits,          hub_edits,         hub_deletes,      local_creates,
+    local_edits,        local_edits,        local_deletes,     hub_asks_sync,    hub_asks_refresh,
+    controller_reports, controller_reports, controller_acts,   controller_acts,  mode_changes,
+    mode_is_unknown,    mode_is_unknown,    mode_is_unknown,   agent_crashes,    agent_crashes,
+    principal_restarts, links_change,       logs_change,       time_passes,      time_passes,
+    operator_asks,      watches_break,      something_is_lost, position_is_lost,
 };
 
 /* --- rest --- */

@@ -408,6 +408,7 @@ static void (*const actions[])(int app) = {
     hub_is_restored_at_once,
     user_deletes_without_cascade,
     set_takes_ids_off,
+    position_is_lost,
 };
 
 /* --- rest --- */

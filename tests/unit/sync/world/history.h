@@ -126,6 +126,8 @@ void agent_crashes(int app);
 void principal_crashes(int app);
 void links_change(int app);
 void logs_change(int app);
+/** A reader that is down loses its position in the log, and keeps what it has received. */
+void position_is_lost(int app);
 /** The agent's hello, or option agents, says otherwise for a while. */
 void mode_is_unknown(int app);
 void operator_asks(int app);

@@ -511,10 +511,10 @@ static void come_to_rest(void)
         world_settle(&m.w);
         for (int app = 0; app < NAMES; app++)
             worked |= controller_works(app);
-        if (round == 20)
+        if (round == 20) {
             check_unasked();
-        if (round == 20)
             assert_int_equal(ab_principal_resync(m.w.principal, "w1", "test"), AB_ERR_OK);
+        }
         if (round == 60)
             operator_confirms();
         world_settle(&m.w);

@@ -189,11 +189,13 @@ ab_version ab_writer_version_of(const ab_writer *w, ab_str key)
     return e == NULL ? (ab_version){0} : e->version;
 }
 
-void ab_writer_confirm_owned(ab_writer *w, ab_str key)
+bool ab_writer_confirm_owned(ab_writer *w, ab_str key)
 {
     struct entry *e = ab_map_find(w->log, key);
-    if (e != NULL)
-        e->confirmed = true;
+    if (e == NULL || e->confirmed)
+        return false;
+    e->confirmed = true;
+    return true;
 }
 
 void ab_writer_confirm_none_owned(ab_writer *w)

@@ -56,8 +56,9 @@ AB_MUST_USE ab_err ab_writer_suppose(ab_writer *w, ab_str key, const ab_digest *
 /** The version of what the log says under this key; none when it does not have it, or it is not
  * known. */
 ab_version ab_writer_version_of(const ab_writer *w, ab_str key);
-/** The owner has the object of this key before it. So it is of each state that is queued. */
-void ab_writer_confirm_owned(ab_writer *w, ab_str key);
+/** The owner has the object of this key before it. So it is of each state that is queued.
+ * @return it was not known until now, and the log has this key */
+bool ab_writer_confirm_owned(ab_writer *w, ab_str key);
 /** No key is confirmed owned any more. */
 void ab_writer_confirm_none_owned(ab_writer *w);
 /** Has it had it, in this run? */

@@ -57,7 +57,7 @@ bool ab_principal_is_all_queued(const ab_principal *p, const char *agent)
 /* What of it is another version is sent all the same: the comparison sees that it differs. */
 static void learn(void *arg, const ab_inventory_entry *theirs)
 {
-    const struct peer *peer = arg;
+    struct peer *peer = arg;
     const ab_principal *p = peer->principal;
     const ab_principal_app *app = ab_principal_find(p, theirs->key);
     if (app == NULL || !app->exists || app->peer != peer || ab_mirror_exists(p, theirs->key) ||
@@ -66,7 +66,7 @@ static void learn(void *arg, const ab_inventory_entry *theirs)
     if (ab_writer_suppose(peer->writer, theirs->key, &theirs->hash) != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("agent", peer->name));
     else if (ab_digest_eq(&theirs->hash, &app->desired))
-        ab_writer_confirm_owned(peer->writer, theirs->key);
+        ab_principal_confirm_owned(peer, theirs->key);
 }
 
 void ab_principal_catch_up_compared(struct peer *peer)

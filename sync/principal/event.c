@@ -58,6 +58,16 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
     queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
 }
 
+/* A store that is restored from before it had that is to have another watermark. */
+void ab_principal_confirm_owned(struct peer *peer, ab_str key)
+{
+    const ab_watermark_line *line = peer->line;
+    bool covered =
+        ab_watermark_proves(&line->sent, &line->run, ab_writer_version_of(peer->writer, key));
+    if (ab_writer_confirm_owned(peer->writer, key) && !covered)
+        ab_watermark_store_write(&peer->principal->watermark, peer->line);
+}
+
 void ab_principal_end(struct peer *peer, ab_str key, bool orphan)
 {
     if (ab_writer_has_key(peer->writer, key))

@@ -13,6 +13,9 @@ void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *dra
 /** Queue an object's payload for an agent that takes events. */
 void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,
                         const ab_digest *digest);
+/** The store has the object of this key, and the agent's log as well: nothing is queued, but the
+ * deletion is proved from now on. */
+void ab_principal_confirm_owned(struct peer *peer, ab_str key);
 /** End the object's key, if the log has it. @param orphan  what it deployed stays */
 void ab_principal_end(struct peer *peer, ab_str key, bool orphan);
 /** End an object's key so that nothing is deleted for it: the agent owns the object now. Other keys

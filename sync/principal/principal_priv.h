@@ -59,7 +59,7 @@ void ab_principal_watermark_tick(struct peer *peer);
 /** Has the agent's part of the watermark been read since something was missed last? If not it is
  * read, and the agent is swept then. */
 bool ab_principal_watermark_ask(const struct peer *peer);
-/** The store has what its watermark does not cover. */
+/** The store may have what its watermark does not cover: the log does not come to tell. */
 void ab_principal_watermark_note_listed(struct peer *peer);
 /** So many deletions are held back for want of proof. @param held  which count of peer->proof
  *  @param first  one of their keys */

@@ -13,9 +13,8 @@
 /* What a sweep knows, and learns. */
 struct judge {
     struct peer *peer;
-    bool checked;   /* the watermark was read since something was missed, and is ours */
-    bool uncovered; /* it does not cover something that is here */
-    ab_link found;  /* Applications that it may have still, and that are another agent's */
+    bool checked;  /* the watermark was read since something was missed, and is ours */
+    ab_link found; /* Applications that it may have still, and that are another agent's */
 };
 
 static int64_t now_ms(const struct peer *peer)
@@ -95,9 +94,8 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
         .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run,
                                        ab_writer_version_of(peer->writer, key)),
         .confirmed = peer->sweep.guard.confirmed};
-    j->uncovered |= out->exists && !out->covered;
     if (out->exists)
-        ab_writer_confirm_owned(peer->writer, key);
+        ab_principal_confirm_owned(j->peer, key);
     return true;
 }
 
@@ -137,8 +135,6 @@ static void end(void *arg, ab_str key, ab_deletion why)
 static void hold_unproved(void *arg, size_t count, const char *first)
 {
     const struct judge *j = arg;
-    if (j->uncovered)
-        ab_principal_watermark_note_listed(j->peer);
     ab_principal_watermark_hold(j->peer, &j->peer->proof.log, count, first);
 }
 

@@ -54,7 +54,7 @@ void ab_principal_app_state(ab_principal_app *app, const ab_object *hub)
         forget_own_error(app);
     if (e == AB_ERR_OK && ab_principal_is_open(app) &&
         ab_writer_has(app->peer->writer, ab_str_of(app->key), &app->desired))
-        ab_writer_confirm_owned(app->peer->writer, ab_str_of(app->key));
+        ab_principal_confirm_owned(app->peer, ab_str_of(app->key));
     else if (e == AB_ERR_OK && ab_principal_is_open(app))
         ab_principal_queue(app->peer, hub, create ? AB_TYPE_CREATE : AB_TYPE_SPEC_UPDATE,
                            ab_buf_str(&desired), &app->desired);

@@ -69,7 +69,7 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
         return AB_ERR_NOMEM;
     if (received->uid.len > 0) {
         o->uid = ab_str_dup(received->uid);
-        if (o->uid == NULL)
+        if (o->uid == NULL || ab_digest_of(received->uid, &o->kept_uid) != AB_ERR_OK)
             return AB_ERR_NOMEM;
     }
     if (received->source.len > 0) {
@@ -113,6 +113,8 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
 
 static void note_updated(ab_agent_object *o, const ab_object *object)
 {
+    if (!o->agent->listed && !o->exists)
+        ab_agent_note_start(o, object);
     o->exists = true;
     o->end_observed = false;
     o->deleting = ab_object_deleting(object);
@@ -299,9 +301,21 @@ void ab_agent_end_replay(ab_agent *a)
     ab_agent_resync(a, "replayed");
 }
 
+static void note_newest(ab_agent_object *o)
+{
+    bool waited = o->early && o->outdated && !o->restored;
+    o->early = false;
+    if (!waited)
+        return;
+    o->outdated = false;
+    ab_reconcile_advance(&o->record);
+}
+
 void ab_agent_caught_up(ab_agent *a)
 {
     a->caught_up = true;
+    for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i))
+        note_newest(i.value);
     ab_agent_end_replay(a);
 }
 

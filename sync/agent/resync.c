@@ -78,6 +78,12 @@ static bool guess_hub_key(const ab_agent_object *o, char out[AB_OBJECT_KEY_MAX])
     return n > 0 && n < AB_OBJECT_KEY_MAX;
 }
 
+/* The version of the former one proves nothing about what is here. */
+static ab_version version_held(const ab_agent_object *o)
+{
+    return o->outdated ? (ab_version){0} : o->version;
+}
+
 static void hold_object(const ab_agent_object *o, ab_inventory *inv)
 {
     char guess[AB_OBJECT_KEY_MAX];
@@ -86,7 +92,7 @@ static void hold_object(const ab_agent_object *o, ab_inventory *inv)
         return;
     if ((ab_agent_has_source(o) || o->outdated) && o->hub_key != NULL)
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(o->hub_key),
-                                                    .version = o->version,
+                                                    .version = version_held(o),
                                                     .hash = o->hash});
     else if (o->source == SOURCE_NONE && o->exists && !o->deleting && !o->was_managed &&
              guess_hub_key(o, guess))

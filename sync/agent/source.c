@@ -66,18 +66,30 @@ bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event)
     return is_conflicting(o, ab_agent_is_remapped(o->agent, event));
 }
 
+void ab_agent_note_start(ab_agent_object *o, const ab_object *local)
+{
+    ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    ab_digest digest;
+    o->differs = uid.len > 0 &&
+                 (ab_digest_of(uid, &digest) != AB_ERR_OK || !ab_digest_eq(&digest, &o->kept_uid));
+}
+
 bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
     bool ended = o->source == SOURCE_ENDED;
     bool same = o->uid == NULL ? !ended : ab_str_is(uid, o->uid);
-    if (!o->restored || o->source == SOURCE_NONE || uid.len == 0)
+    bool over = o->restored || (o->early && o->differs);
+    if (!over || o->source == SOURCE_NONE || uid.len == 0)
         return false;
-    o->restored = !same;
-    if (same)
+    if (same) {
+        o->restored = o->early = false;
         return false;
+    }
     o->outdated = true;
+    if (!o->restored)
+        return true;          /* the rest of the log tells */
     o->hash = (ab_digest){0}; /* the principal is to say it again */
     if (ended && ab_digest_of(principal, &o->principal) != AB_ERR_OK)
         o->principal = (ab_digest){0};

@@ -28,6 +28,7 @@ static struct {
     char hub_uid[NAMES][24];
     uint64_t newest_status[NAMES][2];
     ab_map *backup;           /* of the hub's store */
+    ab_map *desired_backup;   /* of what the agent keeps */
     char lost_uid[NAMES][24]; /* of what the hub lost, and nobody deleted; "" = nothing */
     struct desired desired[NUMBERS_MAX];
     size_t desired_count;
@@ -366,6 +367,24 @@ static void hub_is_restored_at_once(int app)
     restore_hub(below(2) == 0);
 }
 
+/* --- agent.data goes back --- */
+
+/* Older states are in effect again until the principal has compared. */
+static void agent_data_goes_back(int app)
+{
+    if (own.desired_backup == NULL || app == 0) {
+        world_backup_free(own.desired_backup);
+        own.desired_backup = world_back_up_desired(&m.w);
+        return;
+    }
+    if (m.w.agent != NULL)
+        return;
+    trace("agent.data restored", AB_STR_NONE);
+    world_restore_desired(&m.w, own.desired_backup);
+    memset(m.written, 0, sizeof(m.written));
+    memset(own.forgot, true, sizeof(own.forgot));
+}
+
 /* One of its objects cannot be read at the principal's next start, or now it can. */
 static void hub_is_unreadable(int app)
 {
@@ -409,6 +428,7 @@ static void (*const actions[])(int app) = {
     user_deletes_without_cascade,
     set_takes_ids_off,
     position_is_lost,
+    agent_data_goes_back,
 };
 
 /* --- rest --- */
@@ -475,6 +495,7 @@ static void begin(void)
 static void end(void)
 {
     fake_backup_free(own.backup);
+    world_backup_free(own.desired_backup);
 }
 
 static const struct history_seed once_failed[] = {
@@ -484,7 +505,7 @@ static const struct history_seed once_failed[] = {
     {357, 27},        {3351782859, 27}, {1937714595, 27}, {275891549, 27}, {58594517, 27},
     {987666074, 27},  {531901, 27},     {583387, 27},     {7022035, 27},   {2965, 27},
     {7010307, 27},    {2096, 29},       {73005419, 32},   {80014823, 32},  {90004245, 32},
-    {110035031, 33},
+    {110035031, 33},  {10327, 34},
 };
 
 int main(void)

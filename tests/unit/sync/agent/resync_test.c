@@ -117,13 +117,18 @@ static void make_another(void)
     assert_int_equal(spec_of(local()), 2);
 }
 
+static void restore_agent_data(ab_map *backup)
+{
+    world_crash_agent(&w);
+    world_restore_desired(&w, backup);
+    world_backup_free(backup);
+}
+
 /* What is here is newer than that. */
 static void assert_harmless(ab_map *backup)
 {
     ab_object *before = ab_object_ref(local());
-    world_crash_agent(&w);
-    world_restore_desired(&w, backup);
-    world_backup_free(backup);
+    restore_agent_data(backup);
     world_connect(&w.agent_link, false);
     world_start_agent(&w);
     world_run(&w, 2);
@@ -174,6 +179,54 @@ static void the_deletion_of_a_former_object_does_not_delete_a_newer_one(void **s
     assert_harmless(backup);
 }
 
+/* The agent's position in it went back, too. */
+static void what_the_log_says_of_a_former_object_waits_for_its_end(void **state)
+{
+    (void)state;
+    ab_map *backup = world_back_up_desired(&w);
+    set_spec(w.hub, HUB, 7);
+    world_run(&w, 1);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    make_another();
+    char uid[64];
+    snprintf(uid, sizeof(uid), "%.*s", AB_STR_ARG(ab_object_uid(local())));
+    set_spec(w.hub, HUB, 4);
+    world_run(&w, 1);
+    restore_agent_data(backup);
+    fake_log_replay(w.down);
+    world_start_agent(&w);
+    world_settle(&w);
+    assert_true(ab_str_is(ab_object_uid(local()), uid));
+    assert_int_equal(spec_of(local()), 4);
+    set_spec(w.hub, HUB, 5);
+    world_run(&w, 1);
+    assert_true(ab_str_is(ab_object_uid(local()), uid));
+    assert_int_equal(spec_of(local()), 5);
+    assert_at_rest();
+}
+
+/* Both were restored: what is known of the former one proves nothing about what is here. */
+static void a_newer_one_that_the_hub_has_lost_stays(void **state)
+{
+    (void)state;
+    ab_map *backup = world_back_up_desired(&w);
+    fake_store_erase(w.hub, HUB);
+    world_run(&w, 1);
+    ab_map *of_hub = fake_store_back_up(w.hub);
+    make_another();
+    world_crash_principal(&w);
+    fake_store_restore(w.hub, of_hub);
+    fake_backup_free(of_hub);
+    restore_agent_data(backup);
+    world_lose_log(&w, &w.principal_link);
+    world_start_agent(&w);
+    world_start_principal(&w);
+    world_run(&w, 2);
+    assert_non_null(local());
+    assert_int_equal(held_deletions(), 1);
+}
+
 /* It is still there: the agent was stopped before it could remove it. */
 static void what_was_to_be_ended_before_a_restart_is_ended_after_it(void **state)
 {
@@ -198,6 +251,8 @@ int main(void)
         TEST_BEGUN(an_error_of_an_earlier_run_that_no_log_has_is_ended),
         TEST_BEGUN(a_former_object_does_not_replace_a_newer_one),
         TEST_BEGUN(the_end_of_a_former_object_does_not_end_a_newer_one),
+        TEST_BEGUN(what_the_log_says_of_a_former_object_waits_for_its_end),
+        TEST_BEGUN(a_newer_one_that_the_hub_has_lost_stays),
         TEST_BEGUN(the_deletion_of_a_former_object_does_not_delete_a_newer_one),
         TEST_BEGUN(what_was_to_be_ended_before_a_restart_is_ended_after_it),
     };

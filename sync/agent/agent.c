@@ -113,8 +113,7 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
 
 static void note_updated(ab_agent_object *o, const ab_object *object)
 {
-    if (!o->agent->listed && !o->exists)
-        ab_agent_note_start(o, object);
+    ab_agent_note_start(o, object);
     o->exists = true;
     o->end_observed = false;
     o->deleting = ab_object_deleting(object);
@@ -301,21 +300,11 @@ void ab_agent_end_replay(ab_agent *a)
     ab_agent_resync(a, "replayed");
 }
 
-static void note_newest(ab_agent_object *o)
-{
-    bool waited = o->early && o->outdated && !o->restored;
-    o->early = false;
-    if (!waited)
-        return;
-    o->outdated = false;
-    ab_reconcile_advance(&o->record);
-}
-
 void ab_agent_caught_up(ab_agent *a)
 {
     a->caught_up = true;
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i))
-        note_newest(i.value);
+        ab_agent_end_wait(i.value);
     ab_agent_end_replay(a);
 }
 

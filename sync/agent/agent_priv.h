@@ -39,15 +39,14 @@ struct ab_agent_object {
     char *uid;      /* of the source; NULL when unknown */
     bool remapped;  /* the source is in the principal's own namespace */
     bool orphan;    /* it ended, or is to go, and what it deployed stays */
-    bool early;     /* it came before the log was read to its end: what ends it may follow */
     bool restored;  /* it is from before the start, or of a log that was replaced; nothing has said
                        or shown since that it is so */
     bool outdated;  /* and what is here names another: nothing is done until the log is read, or the
                        principal has answered */
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
-    ab_digest kept_uid;  /* of the source's uid in agent.data at the start; none: there was none */
-    bool differs;        /* what was here at the start named another: agent.data may be older */
+    ab_digest kept_uid; /* of the source's uid in agent.data at the start; none: there was none */
+    enum { START_UNKNOWN, START_FITS, START_DIFFERS } start; /* has what was here named that? */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by the object here; none: nobody's */
     struct {
@@ -177,7 +176,10 @@ ab_object *ab_agent_snapshot(const ab_agent_object *o);
 /* source.c */
 /** Is the object here to stand in the agent's namespace, whatever its key says? */
 bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
-/** Note whether what is here at the start names the source that agent.data has. */
+/** The log was read to its end: what waited for that, and is not over, is acted on. */
+void ab_agent_end_wait(ab_agent_object *o);
+/** Note whether what is here names the source that agent.data has, unless that is noted, or the
+ * start is over. */
 void ab_agent_note_start(ab_agent_object *o, const ab_object *local);
 /** Is the object here another source's, and what is known of ours perhaps over? So it is from
  * before the start, of which the principal is asked; and with an older agent.data all that the log

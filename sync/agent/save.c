@@ -173,19 +173,12 @@ static void begin_desired(ab_agent_object *o, ab_task *t)
     ab_object_unref(desired);
 }
 
-/* Where all is read before anything is done, the newest is known. */
-static bool is_early(const ab_agent *a)
-{
-    return !a->caught_up && !a->replaying;
-}
-
 /* It was saved, and is said again: so it is, whatever is here. */
 static void confirm_restored(ab_agent_object *o, const ab_task *t)
 {
     if (!o->restored || ab_version_cmp(t->version, o->version) != 0)
         return;
     o->restored = o->outdated = false;
-    o->early = is_early(o->agent);
     if (o->source == SOURCE_ENDED)
         (void)replace_text(&o->uid, uid_of_resourceid(t->event));
 }
@@ -218,7 +211,6 @@ static void take_effect(ab_agent_object *o)
     o->orphan = o->next_orphan;
     o->restored = ab_version_cmp(o->version, o->agent->gone) <= 0;
     o->outdated = false;
-    o->early = is_early(o->agent);
     free(o->uid);
     o->uid = o->next_uid;
     o->next_uid = NULL;

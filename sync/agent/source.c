@@ -40,6 +40,15 @@ static const ab_event *waiting_state(const ab_agent_object *o)
     return newest;
 }
 
+static bool has_newer(const ab_agent_object *o)
+{
+    const ab_task *t = o->record.inbox.head;
+    while (t != NULL &&
+           (ab_task_is_command(t->type) || ab_version_cmp(t->version, o->version) <= 0))
+        t = t->next;
+    return t != NULL;
+}
+
 /* Two desired states are of one source when they are remapped alike: a hub's own namespace may
  * change. */
 static bool is_conflicting(const ab_agent_object *o, bool remapped)
@@ -70,8 +79,26 @@ void ab_agent_note_start(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     ab_digest digest;
-    o->differs = uid.len > 0 &&
-                 (ab_digest_of(uid, &digest) != AB_ERR_OK || !ab_digest_eq(&digest, &o->kept_uid));
+    if (o->agent->listed || o->start != START_UNKNOWN)
+        return;
+    bool fits = uid.len == 0 ||
+                (ab_digest_of(uid, &digest) == AB_ERR_OK && ab_digest_eq(&digest, &o->kept_uid));
+    o->start = fits ? START_FITS : START_DIFFERS;
+}
+
+/* Where all is read before anything is done, the newest is known. */
+static bool may_be_over(const ab_agent_object *o)
+{
+    return o->start == START_DIFFERS && !o->agent->replaying &&
+           (!o->agent->caught_up || has_newer(o));
+}
+
+void ab_agent_end_wait(ab_agent_object *o)
+{
+    if (!o->outdated || o->restored || has_newer(o))
+        return;
+    o->outdated = false;
+    ab_reconcile_advance(&o->record);
 }
 
 bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
@@ -80,11 +107,12 @@ bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
     bool ended = o->source == SOURCE_ENDED;
     bool same = o->uid == NULL ? !ended : ab_str_is(uid, o->uid);
-    bool over = o->restored || (o->early && o->differs);
+    ab_agent_note_start(o, local);
+    bool over = o->restored || may_be_over(o);
     if (!over || o->source == SOURCE_NONE || uid.len == 0)
         return false;
     if (same) {
-        o->restored = o->early = false;
+        o->restored = false;
         return false;
     }
     o->outdated = true;

@@ -184,6 +184,15 @@ static void end_session(ab_resync *r)
     r->env.role->over(r->env.arg, NULL);
 }
 
+/* Pages that come while our answer waits are for an answer from before a restart: the principal
+ * corrects by that, and never gets ours, whose place this step takes. */
+static void send_taken(ab_resync *r)
+{
+    if (ab_outbox_has(ab_writer_outbox(r->env.writer), AB_STR(AB_KEY_RESYNC)))
+        r->why = "restarted during a resync";
+    send_step(r, &(ab_resync_message){.step = AB_RESYNC_TAKEN});
+}
+
 /* What has come may have been the last that was waited for. */
 static void go_on(ab_resync *r)
 {
@@ -192,7 +201,7 @@ static void go_on(ab_resync *r)
         r->state = AB_RESYNC_CORRECTED;
         r->env.role->correct(r->env.arg);
         if (!is_principal(r) && r->state == AB_RESYNC_CORRECTED && r->want_count > 0)
-            send_step(r, &(ab_resync_message){.step = AB_RESYNC_TAKEN});
+            send_taken(r);
     }
     if (is_principal(r) && r->state == AB_RESYNC_CORRECTED && !r->pages_sent)
         end_session(r);
@@ -390,6 +399,8 @@ static bool take_from_agent(ab_resync *r, const ab_event *event, ab_resync_messa
         return credible;
     } else if (m->step == AB_RESYNC_ANSWER && r->state == AB_RESYNC_IDLE) {
         r->env.role->late(r->env.arg);
+    } else if (m->step == AB_RESYNC_ANSWER && is_ours(r, m)) {
+        r->env.role->late(r->env.arg); /* restarted, it answers again, perhaps otherwise */
     } else if (m->step == AB_RESYNC_TAKEN && is_ours(r, m) && r->pages_sent) {
         r->pages_sent = false;
         go_on(r);

@@ -344,6 +344,37 @@ static void what_goes_while_it_is_compared_is_not_held_for_ever(void **state)
     assert_at_rest();
 }
 
+/* What comes of the agent's store and of its log, and not what it sends. */
+static void receive_all(void)
+{
+    while (fake_log_has_next(w.down) || fake_store_choices(w.local) > 0)
+        world_step(&w, 0);
+}
+
+/* The pages for its first answer are there before its second one is sent, which is never heard. */
+static void what_is_held_is_told_also_by_an_agent_that_starts_during_a_resync(void **state)
+{
+    (void)state;
+    w.policy.guard.max = 2;
+    put_local(5);
+    world_start(&w);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    set_spec(w.local, "Application/argocd/n0", 9); /* so that it wants a page */
+    while (!has_head(w.down, AB_KEY_INVENTORY "0"))
+        world_step(&w, 0);
+    world_crash_agent(&w);
+    erase_local(5);
+    fake_log_compact(w.down);
+    fake_log_replay(w.down);
+    world_start_agent(&w);
+    receive_all();
+    assert_int_equal(held_at_agent(), 5);
+    world_run(&w, 20);
+    assert_int_equal(hub_count(), 5);
+    assert_int_equal(held_deletions(), 5);
+    assert_at_rest();
+}
+
 static void deletions_that_users_said_on_the_objects_are_never_held(void **state)
 {
     char name[16], key[64];
@@ -615,6 +646,7 @@ int main(void)
         T(what_a_new_list_lacks_is_held_told_and_confirmed),
         T(what_the_principal_has_not_either_is_held_no_more),
         T(what_goes_while_it_is_compared_is_not_held_for_ever),
+        T(what_is_held_is_told_also_by_an_agent_that_starts_during_a_resync),
         T(deletions_that_users_said_on_the_objects_are_never_held),
         T(what_comes_back_is_not_held_any_more_at_either_end),
         T(the_guard_of_a_managed_agent_is_not_confirmed_by_the_principal),

@@ -300,6 +300,28 @@ static void none_begins_before_all_is_received(void **state)
     listen("a1", AB_RESYNC_BEGIN);
 }
 
+/* It was restarted, and the principal has corrected by what it said before. */
+static void an_agent_that_answers_twice_is_compared_again(void **state)
+{
+    static const uint16_t pages[] = {0};
+    ab_resync_message answer = {.step = AB_RESYNC_ANSWER, .want = {1, pages}};
+    (void)state;
+    (void)hold("a1", APP);
+    resync("a1");
+    listen("a1", AB_RESYNC_BEGIN);
+    ab_inventory *inv = inventory_of(APP);
+    answer.summary = ab_inventory_sum(inv);
+    say("a1", AB_KEY_RESYNC, AB_TYPE_RESYNC, &answer);
+    say("a1", AB_KEY_RESYNC, AB_TYPE_RESYNC, &answer);
+    say("a1", AB_KEY_INVENTORY "0", AB_TYPE_INVENTORY,
+        &(ab_resync_message){.step = AB_RESYNC_PAGE, .inventory = inv});
+    ab_inventory_free(inv);
+    say("a1", AB_KEY_RESYNC, AB_TYPE_RESYNC, &(ab_resync_message){.step = AB_RESYNC_TAKEN});
+    hub_tick(&t.hub, 1000);
+    settle();
+    listen("a1", AB_RESYNC_BEGIN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +332,7 @@ int main(void)
         TEST(what_changes_during_a_resync_is_sent_once),
         TEST(what_is_asked_for_no_more_ends_behind_its_command),
         TEST(none_begins_before_all_is_received),
+        TEST(an_agent_that_answers_twice_is_compared_again),
         TEST(what_moves_stays_at_its_former_agent_until_it_has_arrived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

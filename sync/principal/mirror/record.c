@@ -88,7 +88,8 @@ bool ab_mirror_is_handed_over(const struct mirror *m)
 bool ab_mirror_is_done(const struct mirror *m)
 {
     const ab_task *head = m->record.inbox.head;
-    return head == NULL || (head->begun && head->next == NULL && m->record.step != AB_STEP_SAVE);
+    bool saving = m->record.step == AB_STEP_SAVE; /* also that it is released */
+    return !saving && (head == NULL || (head->begun && head->next == NULL));
 }
 
 bool ab_mirror_exists(const ab_principal *p, ab_str key)

@@ -447,6 +447,21 @@ static void a_change_that_was_lost_comes_again(void **state)
     assert_at_rest();
 }
 
+/* The agent was taken for a managed one, and is none by the time that its mirror is released. */
+static void what_is_being_released_is_not_held(void **state)
+{
+    (void)state;
+    mirrored();
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    while (w.hub_cache.keeping == NULL)
+        world_step(&w, 0);
+    ab_principal_set_mode(w.principal, "w1", AB_AUTONOMOUS);
+    set_spec(w.hub, HUB, -7);
+    world_run(&w, 5);
+    assert_int_equal(spec_of(hub()), 1);
+    assert_at_rest();
+}
+
 static void what_the_principal_forgot_is_learnt_anew_and_nothing_is_written(void **state)
 {
     (void)state;
@@ -651,6 +666,7 @@ int main(void)
         T(what_comes_back_is_not_held_any_more_at_either_end),
         T(the_guard_of_a_managed_agent_is_not_confirmed_by_the_principal),
         T(a_change_that_was_lost_comes_again),
+        T(what_is_being_released_is_not_held),
         T(what_the_principal_forgot_is_learnt_anew_and_nothing_is_written),
         T(what_it_forgot_and_somebody_changed_meanwhile_is_undone),
         T(a_mirror_that_is_newer_than_what_is_said_of_it_is_brought_back),

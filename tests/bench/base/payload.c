@@ -2,6 +2,8 @@
 #include "tests/bench/base/payload.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Far above the largest event that is measured. */
 #define APPLICATION_MAX (256u * 1024)
@@ -56,6 +58,13 @@ void ab_bench_application(ab_buf *out, size_t index, unsigned revision, size_t b
                   index % 40, index, index % 40, index % 40, revision);
     put_parameters(out, &state, end);
     ab_buf_puts(out, tail);
+}
+
+unsigned ab_bench_revision(ab_str application)
+{
+    static const char before[] = "\"targetRevision\":\"v1.0.";
+    const char *at = memmem(application.ptr, application.len, before, sizeof(before) - 1);
+    return at == NULL ? 0 : (unsigned)strtoul(at + sizeof(before) - 1, NULL, 10);
 }
 
 bool ab_bench_pool_init(ab_bench_pool *pool, size_t bytes)

@@ -16,6 +16,9 @@
  */
 void ab_bench_application(ab_buf *out, size_t index, unsigned revision, size_t bytes);
 
+/** The revision of an Application as this made it; 0: there is none. */
+unsigned ab_bench_revision(ab_str application);
+
 /* Applications made before the clock runs. More of them than fit into a compressor's window, or it
  * would find each one's like. */
 #define AB_BENCH_POOL 128

@@ -13,6 +13,7 @@
 #include "tests/bench/base/steps.h"
 #include "tests/bench/base/topics.h"
 #include "tests/bench/fleet/agents.h"
+#include "tests/bench/fleet/fleet_floor.h"
 #include "tests/bench/fleet/fleet_load.h"
 #include "tests/bench/fleet/fleet_wire.h"
 #include "tests/bench/fleet/hub_file.h"
@@ -219,11 +220,10 @@ static void close_fleet(fleet *f, bool over_grpc, bool ok)
 }
 
 /* Or the broker would carry them beside the next fleet's. */
-static bool delete_topics(fleet *f)
+static bool delete_topics(const fleet *f)
 {
     const ab_bench_topics topics = topics_of(f);
-    stop_agents(f);
-    return ab_bench_site_stop(&f->site, PRINCIPAL, NULL) && ab_bench_topics_delete(&topics);
+    return ab_bench_topics_delete(&topics);
 }
 
 /* --- phases --- */
@@ -380,6 +380,42 @@ static bool restart(fleet *f)
     return true;
 }
 
+/* librdkafka alone under the load of `noisy`, over the same topics. It learns them before the
+ * changes are timed. */
+static bool measure_floor(fleet *f, ab_bench_row *row)
+{
+    ab_bench_fleet_floor raw = {.topics = topics_of(f),
+                                .track = f->track,
+                                .changes = f->changes,
+                                .noisy = NOISY,
+                                .ready_fd = -1};
+    const ab_bench_fleet_load alone = load_of(f, -1, 0);
+    const ab_bench_fleet_load beside = load_of(f, NOISY, NOISY_PER_S);
+    double alone_p50_ms = 0;
+    bool ok = ab_bench_fleet_floor_start(&raw) &&
+              ab_bench_fleet_load_run(&beside, &row->p50_ms, &row->p99_ms) &&
+              ab_bench_fleet_load_run(&alone, &alone_p50_ms, &row->limit) &&
+              ab_bench_fleet_load_run(&beside, &row->p50_ms, &row->p99_ms);
+    ab_bench_fleet_floor_stop(&raw);
+    row->value = row->p99_ms;
+    return ok;
+}
+
+/* Principal and agents end for it. */
+static bool floor_of_noisy(fleet *f)
+{
+    ab_bench_row row = row_of(f, "floor", "ms", 0);
+    stop_agents(f);
+    if (!ab_bench_site_stop(&f->site, PRINCIPAL, NULL))
+        return false;
+    memset(f->track->arrived_ns, 0, sizeof(f->track->arrived_ns));
+    f->next_revision = 1;
+    if (!measure_floor(f, &row))
+        return false;
+    ab_bench_report(f->o->format, &row);
+    return true;
+}
+
 /* --- the cases --- */
 
 static bool run_one(const ab_bench_options *o, bool over_grpc, unsigned agents, double *grown)
@@ -392,7 +428,7 @@ static bool run_one(const ab_bench_options *o, bool over_grpc, unsigned agents, 
     bool ok = open_fleet(&f, over_grpc);
     for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]) && ok; i++)
         ok = phases[i](&f);
-    ok = ok && (over_grpc || delete_topics(&f));
+    ok = ok && (over_grpc || (floor_of_noisy(&f) && delete_topics(&f)));
     close_fleet(&f, over_grpc, ok);
     return ok;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/fleet/spoke.h"
 
+#include "tests/bench/base/payload.h"
 #include "tests/bench/fleet/server_side.h"
 #include "tests/bench/transport/member.h"
 
@@ -9,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REVISION "\"targetRevision\":\"v1.0."
-#define SLOW_MS  200 /* what each effect takes at a slow agent */
+#define SLOW_MS 200 /* what each effect takes at a slow agent */
 
 typedef enum { GET, APPLY, PATCH_STATUS, REMOVE, SAVE, LOAD } job_kind;
 
@@ -91,9 +91,7 @@ static void note(ab_bench_spoke *s, const ab_object *after, bool is_new)
         return;
     if (is_new)
         (void)__atomic_add_fetch(&s->track->created, 1, __ATOMIC_SEQ_CST);
-    ab_str text = ab_span_raw(ab_object_json(after));
-    const char *at = memmem(text.ptr, text.len, REVISION, sizeof(REVISION) - 1);
-    size_t revision = at == NULL ? 0 : strtoul(at + sizeof(REVISION) - 1, NULL, 10);
+    unsigned revision = ab_bench_revision(ab_span_raw(ab_object_json(after)));
     if (revision < AB_BENCH_TIMED_MAX && s->track->arrived_ns[revision] == 0)
         __atomic_store_n(&s->track->arrived_ns[revision], ab_bench_now_ns(), __ATOMIC_SEQ_CST);
 }

@@ -181,14 +181,20 @@ class Reading(Case):
         self.assertEqual(sum(1 for line in store.lines if line.get("change") in ("deleted", "absent")), 0)
 
     def expire(self, store):
-        """The watch is told that it is too far behind."""
+        """Each watch from a version before this is told that it is too far behind: the cut may break one such answer off,
+        and libcurl asks again without a word. The end of this is returned, for a store with smaller versions."""
         def act(request):
             request.begin_stream()
             request.chunk({"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired",
                                                        "message": "too old resource version"}})
             request.end_stream()
-        self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), act, times=1)
+        with self.api.changed:
+            self.api.version += 1
+            oldest = self.api.version
+            stop = self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST) and
+                                  int(r.query["resourceVersion"]) < oldest, act)
         self.api.cut()
+        return stop
 
     def test_after_410_what_was_deleted_and_made_meanwhile_is_found(self):
         for name in ("gone", "stays", "changed", "replaced"):
@@ -256,6 +262,7 @@ class Reading(Case):
             request.chunk(b'{"type":"ADDED","object":{"kind":"Application","metadata":{"na')
             request.end_stream()
         store = self.synced()
+        self.api.await_watch(LIST)  # the cut breaks this one off, and no answer of a fault
         for act in (half, half_but_whole):
             self.api.fault(lambda r: r.is_watch and r.path.endswith(LIST), act, times=1)
         self.api.cut()
@@ -265,6 +272,7 @@ class Reading(Case):
 
     def test_a_bookmark_is_where_the_next_watch_begins(self):
         store = self.synced()
+        self.api.await_watch(LIST)
         bookmark = {"type": "BOOKMARK", "object": {"kind": "Application", "apiVersion": "argoproj.io/v1alpha1",
                                                    "metadata": {"resourceVersion": "150", "creationTimestamp": None}}}
         without_version = {"type": "BOOKMARK", "object": {"kind": "Application", "metadata": {}}}
@@ -333,11 +341,12 @@ class Reading(Case):
             self.api.await_watch(LIST)
             stop = self.api.fault(lambda r, limit=limit: r.path.endswith(LIST) and r.query.get("limit") == limit,
                                   lambda r, way=way: r.refuse(500, "InternalError", way))
-            self.expire(store)
+            stop_expired = self.expire(store)
             store.fault(way)
             self.api.drop("Application", "later", event=False)
             self.api.version = before
             self.api.put("Application", "kept", spec={"n": way}, event=False)
+            stop_expired()
             stop()
             store.change("seen", "kept", way)
             self.api.put("Application", "later", spec={"n": way})
@@ -350,11 +359,12 @@ class Reading(Case):
         self.api.await_watch(LIST)
         stop = self.api.fault(lambda r: r.path.endswith(LIST) and not r.is_watch and r.query.get("limit") != "1",
                               lambda r: r.refuse(500, "InternalError", "not yet"))
-        self.expire(store)
+        stop_expired = self.expire(store)
         store.fault("not yet")
         self.api.drop("Application", "lost", event=False)
         self.api.version = 50
         self.api.put("Application", "kept", spec={"n": 77}, event=False)
+        stop_expired()
         stop()
         store.change("seen", "kept", 77)
         store.change("absent", "lost")
@@ -365,7 +375,8 @@ class Reading(Case):
         self.api.put("Secret", "late", metadata={"labels": {"argocd.argoproj.io/secret-type": "repository"}})
         store = self.synced()
         store.change("seen", "late")
-        self.api.await_watch("/secrets")
+        for path in (LIST, "/secrets"):
+            self.api.await_watch(path)
         self.api.drop("Secret", "late", event=False)
         self.api.version = 50
         self.api.put("Application", "kept", spec={"n": 77}, event=False)

@@ -118,7 +118,7 @@ class FakeApi:
         return [r for r in self.requests if r.method == method and part in r.path and r.is_watch == watch]
 
     def await_watch(self, part):
-        """Until a watch of this is being answered."""
+        """Until a watch of this is being answered, which was begun after the last cut."""
         with self.changed:
             assert self.changed.wait_for(lambda: any(part in path for path in self.watched), 120), f"no watch of {part}"
 
@@ -166,6 +166,7 @@ class FakeApi:
         """End all connections."""
         with self.changed:
             self.generation += 1
+            self.watched.clear()
             self.changed.notify_all()
         for connection in list(self.connections):
             try:
@@ -267,7 +268,8 @@ class FakeApi:
         generation, position = self.generation, 0
         request.begin_stream()
         with self.changed:
-            self.watched.append(request.path)
+            if generation == self.generation:
+                self.watched.append(request.path)
             self.changed.notify_all()
         while time.monotonic() < until:
             with self.changed:

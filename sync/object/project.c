@@ -16,6 +16,7 @@
 struct rule {
     char *glob; /* of agent names; NULL: it is for no agent */
     bool deny;
+    bool in_part; /* it denies some namespaces only */
 };
 
 struct ab_project {
@@ -85,10 +86,17 @@ static ab_err read_rule(ab_spanv destination, struct rule *out)
     char *name = content(ab_span_get(destination, "name"));
     char *server = content(ab_span_get(destination, "server"));
     bool named = name != NULL && name[0] != '\0';
-    const char *glob = named ? name : server_glob(server);
-    *out = (struct rule){.deny = named && name[0] == '!'};
+    char *pattern = named ? name : server;
+    bool deny = pattern != NULL && pattern[0] == '!';
+    if (deny)
+        pattern++;
+    const char *glob = named ? pattern : server_glob(pattern);
+    /* For Argo CD a name denies in every namespace, a server in those of its destination. */
+    *out = (struct rule){.deny = deny,
+                         .in_part = deny && !named &&
+                                    !ab_span_is(ab_span_get(destination, "namespace"), "*")};
     if (glob != NULL)
-        out->glob = ab_str_dup(ab_str_of(out->deny ? glob + 1 : glob));
+        out->glob = ab_str_dup(ab_str_of(glob));
     ab_err e = glob != NULL && out->glob == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
     free(name);
     free(server);
@@ -165,9 +173,10 @@ bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_
 {
     bool allowed = false;
     for (size_t i = 0; i < p->count; i++) {
-        if (!matches(&p->rules[i], agent))
+        const struct rule *r = &p->rules[i];
+        if (!matches(r, agent) || r->in_part)
             continue;
-        if (p->rules[i].deny)
+        if (r->deny)
             return false;
         allowed = true;
     }
@@ -181,11 +190,12 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
     static const char *const replaced[] = {"name", "server", NULL};
     struct rule rule;
     ab_err e = read_rule(destination, &rule);
-    if (e == AB_ERR_OK && !rule.deny && matches(&rule, agent)) {
+    if (e == AB_ERR_OK && matches(&rule, agent)) {
         ab_spanw_object(w);
         ab_spanw_members(w, destination, replaced);
-        ab_spanw_key_str(w, "name", AB_STR(LOCAL_NAME));
-        ab_spanw_key_str(w, "server", AB_STR(LOCAL_SERVER));
+        if (!rule.deny)
+            ab_spanw_key_str(w, "name", AB_STR(LOCAL_NAME));
+        ab_spanw_key_str(w, "server", rule.deny ? AB_STR("!" LOCAL_SERVER) : AB_STR(LOCAL_SERVER));
         ab_spanw_object_end(w);
     }
     free(rule.glob);

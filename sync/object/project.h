@@ -16,14 +16,15 @@ void ab_project_free(ab_project *project);
 /**
  * Is it for this agent: does a destination's name, a glob, match its name (or, without a name, its
  * server: "*", or a URL with a glob as agentName in its query), and is none of them a denial
- * ("!glob") that matches? In namespace mapping one of the source namespaces, a glob or a /regular
- * expression/, must match too: that is where the agent's Applications live.
+ * ("!glob", "!server") that matches? The denial of a server counts where its namespace is "*": else
+ * only these namespaces are denied. In namespace mapping one of the source namespaces, a glob or a
+ * /regular expression/, must match too: that is where the agent's Applications live.
  */
 bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
 
-/** Payload for an agent that it is for: the destinations that match, as the agent's own cluster;
- * no roles, and source namespaces only in destination mapping. Equal desired states give equal
- * text.
+/** Payload for an agent that it is for: the destinations that match, as the agent's own cluster,
+ * also those that deny some of its namespaces; no roles, and source namespaces only in destination
+ * mapping. Equal desired states give equal text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_project_render(const ab_object *hub, const char *agent,
                                      bool destination_mapping, ab_buf *out);

@@ -66,6 +66,19 @@ static void destinations_decide(void **state)
         {"[{\"server\":\"https://proxy:9090?agentName=\"}]", "a1", false},
         {"[{\"server\":\"https://proxy:9090\"}]", "a1", false},
         {"[{\"server\":\"https://kubernetes.default.svc\"}]", "a1", false},
+        {"[{\"server\":\"*\"},{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"*\"}]", "a1",
+         false},
+        {"[{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"*\"},{\"server\":\"*\"}]", "a2",
+         true},
+        {"[{\"name\":\"a*\"},{\"server\":\"!https://p?agentName=a*\",\"namespace\":\"*\"}]", "a1",
+         false},
+        {"[{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"*\"}]", "a1", false},
+        {"[{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"x\"}]", "a1", false},
+        {"[{\"name\":\"a1\"},{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"x\"}]", "a1",
+         true},
+        {"[{\"name\":\"*\"},{\"server\":\"!*\",\"namespace\":\"*\"}]", "a1", false},
+        {"[{\"name\":\"*\"},{\"server\":\"!https://own\",\"namespace\":\"*\"}]", "a1", true},
+        {"[{\"name\":\"a1\",\"server\":\"!https://p?agentName=a1\"}]", "a1", true},
         {"[{}]", "a1", false},
         {"[7,null,{\"name\":7}]", "a1", false},
         {"[]", "a1", false},
@@ -126,7 +139,8 @@ static void assert_rendered(const char *spec, bool destination_mapping, const ch
 
 #define SPEC                                                                                       \
     "{\"destinations\":[{\"name\":\"a1\",\"namespace\":\"n1\"},{\"name\":\"a2\",\"namespace\":"    \
-    "\"n2\"},{\"name\":\"!b\"},{\"server\":\"*\",\"namespace\":\"*\"}],"                           \
+    "\"n2\"},{\"name\":\"!b\"},{\"server\":\"!https://"                                            \
+    "p?agentName=b\"},{\"server\":\"*\",\"namespace\":\"*\"}],"                                    \
     "\"roles\":[{\"name\":\"r\"}],\"sourceNamespaces\":[\"a1\"],\"sourceRepos\":[\"*\"]}"
 #define HERE(ns)                                                                                   \
     "{\"name\":\"in-cluster\",\"server\":\"https://kubernetes.default.svc\",\"namespace\":\"" ns   \
@@ -137,6 +151,18 @@ static void an_agent_gets_its_destinations_as_its_own_cluster(void **state)
     (void)state;
     assert_rendered(SPEC, false,
                     "{\"destinations\":[" HERE("n1") "," HERE("*") "],\"sourceRepos\":[\"*\"]}");
+}
+
+static void what_a_server_denies_in_some_namespaces_is_denied_there(void **state)
+{
+    (void)state;
+    assert_rendered("{\"destinations\":[{\"name\":\"*\",\"namespace\":\"*\"},"
+                    "{\"server\":\"!https://p?agentName=a1\",\"namespace\":\"kube-*\"},"
+                    "{\"server\":\"!https://p?agentName=a2\",\"namespace\":\"n\"}]}",
+                    false,
+                    "{\"destinations\":[" HERE(
+                        "*") ",{\"server\":"
+                             "\"!https://kubernetes.default.svc\",\"namespace\":\"kube-*\"}]}");
 }
 
 static void source_namespaces_stay_in_destination_mapping(void **state)
@@ -170,6 +196,7 @@ int main(void)
         cmocka_unit_test(destinations_decide),
         cmocka_unit_test(source_namespaces_decide_in_namespace_mapping),
         cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),
+        cmocka_unit_test(what_a_server_denies_in_some_namespaces_is_denied_there),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
         cmocka_unit_test(only_what_the_user_desired_is_sent),
     };

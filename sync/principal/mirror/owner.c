@@ -2,6 +2,7 @@
 #include "sync/principal/mirror/owner.h"
 
 #include "schema/attributes.h"
+#include "sync/kind/kind.h"
 #include "sync/stamp.h"
 
 /* Of what a managed agent has, which names its principal, or this very object, as no mirror does;
@@ -27,5 +28,7 @@ ab_str ab_mirror_owner(const ab_object *hub)
 
 bool ab_mirror_is_one(const ab_object *hub)
 {
-    return ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0 && !is_copy(hub);
+    const ab_kind *kind = ab_kind_of(ab_object_kind(hub));
+    return kind != NULL && kind->mirroring != AB_NOT_MIRRORED &&
+           ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0 && !is_copy(hub);
 }

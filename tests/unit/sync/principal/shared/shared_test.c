@@ -433,6 +433,21 @@ static void gpg_keys_go_to_everybody(void **state)
     assert_false(has("a1", KEYS));
 }
 
+/* As argocd-agent copies one to an agent, and a user then that to another control plane. */
+static void a_copied_secret_or_config_map_is_never_a_mirror(void **state)
+{
+    (void)state;
+    put_project("*");
+    put_secret(SCOPED);
+    put_keys();
+    hub_start(&h);
+    set_in(h.store, SECRET, "annotations", AB_ANN_SOURCE_UID, "x");
+    set_in(h.store, KEYS, "annotations", AB_ANN_SOURCE_UID, "x");
+    hub_settle(&h);
+    assert_true(has("a1", SECRET));
+    assert_true(has("a1", KEYS));
+}
+
 static void an_agent_that_comes_late_gets_them(void **state)
 {
     (void)state;
@@ -579,6 +594,7 @@ int main(void)
         TEST(protection_can_be_switched_off),
         TEST(secrets_of_other_types_stay),
         TEST(gpg_keys_go_to_everybody),
+        TEST(a_copied_secret_or_config_map_is_never_a_mirror),
         TEST(an_agent_that_comes_late_gets_them),
         TEST(what_was_deleted_while_it_was_down_is_ended),
         TEST(while_the_end_of_a_project_is_held_back_its_secrets_stay),

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* A start has its own range of resourceVersions, so that none is given twice whatever was removed
- * or lost: start 3 gives 3000000000001, 3000000000002, ... */
+ * or lost: start 3 gives 3001234567891, 3001234567892, ... It begins somewhere in it: a folder that
+ * was restored from a backup counts a start of the same number again. */
 #define VERSIONS_PER_START UINT64_C(1000000000000)
 
 static ab_dir *dir_of(ab_store *self)
@@ -40,8 +41,10 @@ static ab_err dir_init(ab_store *self, const ab_store_env *env, ab_error *err)
     d->objects = ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_store_objects",
                                "Objects in the store.", NULL, 0);
     uint64_t start = 0;
+    uint32_t random = 0;
+    (void)uv_random(NULL, NULL, &random, sizeof(random), 0, NULL); /* else one may come again */
     ab_err e = ab_disk_claim(path, &d->root, &d->lock, &start, err);
-    atomic_init(&d->versions, start * VERSIONS_PER_START);
+    atomic_init(&d->versions, start * VERSIONS_PER_START + random);
     return e;
 }
 

@@ -193,6 +193,41 @@ static void a_store_may_stop_while_it_waits(void **state)
     world_free(w);
 }
 
+/* The version of an object that is written while no store runs, and read at the next start. */
+static char *version_of_edit(world *w, const char *text)
+{
+    person_writes(w, FILE_NAME, text);
+    world_start(w);
+    world_wait_synced(w);
+    char *version = ab_str_dup(ab_object_version(last_seen(w, ONE)));
+    world_stop(w);
+    world_forget(w);
+    return version;
+}
+
+/* What tells two contents of one object apart by its version relies on that. */
+static void a_folder_from_a_backup_gives_no_version_twice(void **state)
+{
+    (void)state;
+    static const char *const kept[] = {".argobus/starts", "argocd/Application/.argobus/one.json"};
+    char *uid = NULL, *saved[2];
+    world *w = stopped(&uid);
+    for (size_t i = 0; i < 2; i++)
+        assert_non_null(saved[i] = text_of(w, kept[i]));
+    char *lost = version_of_edit(w, manifest("one", "{a: 2}"));
+    for (size_t i = 0; i < 2; i++) {
+        person_writes(w, kept[i], saved[i]);
+        free(saved[i]);
+    }
+    char *next = version_of_edit(w, manifest("one", "{a: 3}"));
+    assert_string_not_equal(lost, next);
+    free(lost);
+    free(next);
+    free(uid);
+    world_start(w);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +237,7 @@ int main(void)
         cmocka_unit_test(what_was_moved_away_and_does_not_come_back_is_gone),
         cmocka_unit_test(what_was_moved_away_before_is_gone_at_once),
         cmocka_unit_test(a_store_may_stop_while_it_waits),
+        cmocka_unit_test(a_folder_from_a_backup_gives_no_version_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

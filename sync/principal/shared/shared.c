@@ -131,6 +131,15 @@ static ab_err render(const struct shared *s, const struct peer *peer, const ab_o
     return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
 }
 
+static void note_unsendable(const struct shared *s, struct peer *peer, ab_err e, ab_error *err)
+{
+    if (err->text[0] == '\0')
+        (void)ab_fail(err, e, "%s", ab_err_text(e));
+    AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
+             AB_KV("object", s->key), AB_KV("why", (const char *)err->text));
+    ab_principal_shared_note_unsendable(peer, ab_str_of(s->key), err);
+}
+
 static void send(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
     ab_buf payload;
@@ -141,13 +150,17 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     if (e == AB_ERR_CLOSED)
         ab_principal_shared_count_again(peer);
     else if (e != AB_ERR_OK)
-        AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
-                 AB_KV("object", s->key),
-                 AB_KV("why", err.text[0] == '\0' ? ab_err_text(e) : (const char *)err.text));
+        note_unsendable(s, peer, e, &err);
     else if (!ab_writer_has(peer->writer, ab_str_of(s->key), &digest))
         /* Always a create: no status comes back that would tell when it has been taken over. */
         ab_principal_queue(peer, hub, AB_TYPE_CREATE, ab_buf_str(&payload), &digest);
     ab_buf_wipe(&payload);
+}
+
+static void end(const struct shared *s, struct peer *peer)
+{
+    ab_principal_shared_note_queued(peer, ab_str_of(s->key));
+    ab_principal_end(peer, ab_str_of(s->key), false);
 }
 
 static void send_to(const struct shared *s, struct peer *peer, const ab_object *hub)
@@ -158,7 +171,7 @@ static void send_to(const struct shared *s, struct peer *peer, const ab_object *
     if (verdict == FOR_IT)
         send(s, peer, hub);
     else if (verdict == NOT_FOR_IT && s->principal->listed)
-        ab_principal_end(peer, ab_str_of(s->key), false);
+        end(s, peer);
 }
 
 static void distribute(struct shared *s, const ab_object *hub)
@@ -182,12 +195,21 @@ static void count_all_again(const ab_principal *p)
         AB_LINK_OF(i.link, struct peer, in_waiting)->waiting_due = true;
 }
 
+/* Nor is there anything that cannot be sent. */
+static void forget_unsendable(const struct shared *s)
+{
+    for (ab_list_iter i = ab_list_first(&s->principal->open); i.link != NULL; ab_list_next(&i))
+        ab_principal_shared_note_queued(AB_LINK_OF(i.link, struct peer, in_open),
+                                        ab_str_of(s->key));
+}
+
 /* Its key ends at every agent. */
 static void note_absent(struct shared *s, bool observed)
 {
     if (!s->exists)
         return;
     s->exists = s->requeued = false;
+    forget_unsendable(s);
     count_all_again(s->principal);
     ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), false, observed);
     if (has_rules(s))

@@ -380,6 +380,38 @@ static void secrets_wait_for_a_certificate(void **state)
     assert_true(hub_gauge(&h, "argobus_secrets_waiting", "a1") == 0);
 }
 
+static ab_err seal_never(void *arg, const char *agent, const ab_seal_binding *binding,
+                         ab_str payload, ab_buf *out, ab_error *err)
+{
+    (void)arg;
+    (void)agent;
+    (void)binding;
+    (void)payload;
+    (void)out;
+    return ab_fail(err, AB_ERR_FATAL, "cannot seal");
+}
+
+static void a_secret_that_cannot_be_sealed_counts_as_pending(void **state)
+{
+    (void)state;
+    bool ours;
+    h.sealing.seal = seal_never;
+    put_project("a1");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_false(has("a1", SECRET));
+    assert_string_equal(h.deferred, SECRET);
+    assert_true(ab_str_is(ab_principal_why_deferred(h.principal, "a1", ab_str_of(SECRET), &ours),
+                          "cannot seal"));
+    put_project("a2");
+    hub_settle(&h);
+    assert_null(ab_principal_why_deferred(h.principal, "a1", ab_str_of(SECRET), &ours).ptr);
+    assert_non_null(ab_principal_why_deferred(h.principal, "a2", ab_str_of(SECRET), &ours).ptr);
+    fake_store_erase(h.store, SECRET);
+    hub_settle(&h);
+    assert_null(ab_principal_why_deferred(h.principal, "a2", ab_str_of(SECRET), &ours).ptr);
+}
+
 static void a_new_certificate_seals_it_anew(void **state)
 {
     (void)state;
@@ -590,6 +622,7 @@ int main(void)
         TEST(a_secret_is_sealed_in_the_context_that_the_agent_will_see),
         TEST(after_a_loss_of_the_log_it_is_sealed_anew),
         TEST(secrets_wait_for_a_certificate),
+        TEST(a_secret_that_cannot_be_sealed_counts_as_pending),
         TEST(a_new_certificate_seals_it_anew),
         TEST(protection_can_be_switched_off),
         TEST(secrets_of_other_types_stay),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/directory/manifest/manifest.h"
 
+#include "base/core/base64.h"
 #include "store/op.h"
 
 #include <inttypes.h>
@@ -61,26 +62,68 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata, ab_str ns)
     ab_spanw_object_end(w);
 }
 
+static ab_err put_string(ab_spanw *w, ab_spanv string, ab_error *err)
+{
+    ab_buf content, text;
+    ab_str name = ab_span_plain_key(string);
+    if (name.ptr == NULL || ab_span_typeof(string) != AB_SPAN_STRING)
+        return ab_fail(err, AB_ERR_INVALID, "stringData: \"%.*s\" is not a string; quote it",
+                       AB_STR_ARG(name));
+    ab_buf_init_secret(&content, AB_SPAN_SIZE_MAX);
+    ab_buf_init_secret(&text, AB_SPAN_SIZE_MAX);
+    ab_err e = ab_span_copy(string, &content);
+    ab_base64_encode(ab_buf_str(&content), &text);
+    if (e == AB_ERR_OK)
+        e = ab_buf_status(&text);
+    ab_spanw_key(w, name);
+    ab_spanw_str(w, ab_buf_str(&text));
+    ab_buf_fini(&content);
+    ab_buf_fini(&text);
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "stringData: %s", ab_err_text(e));
+}
+
+/* As an API server stores it: stringData in place of data of the same names. */
+static ab_err put_data(ab_spanw *w, ab_spanv data, ab_spanv strings, ab_error *err)
+{
+    ab_err e = AB_ERR_OK;
+    ab_spanw_key(w, AB_STR("data"));
+    ab_spanw_object(w);
+    for (ab_spanv v = ab_span_first(data); ab_span_present(v); v = ab_span_next(v))
+        if (!ab_span_present(ab_span_get_str(strings, ab_span_plain_key(v))))
+            ab_spanw_member(w, v);
+    for (ab_spanv v = ab_span_first(strings); ab_span_present(v) && e == AB_ERR_OK;
+         v = ab_span_next(v))
+        e = put_string(w, v, err);
+    ab_spanw_object_end(w);
+    return e;
+}
+
 static ab_err normalise(ab_spanv root, ab_str ns, ab_span **out, ab_error *err)
 {
     ab_buf text;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_spanv status = ab_span_get(root, "status");
     ab_spanv metadata = ab_span_get(root, "metadata");
+    bool secret = ab_span_is(ab_span_get(root, "kind"), "Secret");
+    ab_spanv strings = secret ? ab_span_get(root, "stringData") : (ab_spanv){0};
+    ab_spanv data = ab_span_present(strings) ? ab_span_get(root, "data") : (ab_spanv){0};
+    ab_err e = AB_ERR_OK;
     ab_spanw w = ab_spanw_to(&text);
     ab_spanw_object(&w);
-    for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
+    for (ab_spanv v = ab_span_first(root); ab_span_present(v) && e == AB_ERR_OK;
+         v = ab_span_next(v)) {
         if (same_node(v, metadata))
             put_metadata(&w, v, ns);
-        else if (!same_node(v, status))
+        else if (same_node(v, strings))
+            e = put_data(&w, data, v, err);
+        else if (!same_node(v, status) && !same_node(v, data))
             ab_spanw_member(&w, v);
     }
     ab_spanw_object_end(&w);
-    ab_err e = ab_buf_status(&text);
+    if (e == AB_ERR_OK && (e = ab_buf_status(&text)) != AB_ERR_OK)
+        (void)ab_fail(err, e, "cannot normalise the object");
     if (e == AB_ERR_OK)
         e = ab_span_parse(ab_buf_str(&text), out, err);
-    else
-        (void)ab_fail(err, e, "cannot normalise the object");
     ab_buf_fini(&text);
     return e;
 }

@@ -49,6 +49,25 @@ static void apply_ok(world *w, const char *json)
     "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"             \
     "\"name\":\"guestbook\",\"namespace\":\"argocd\",\"finalizers\":[\"a/b\"]}}"
 
+/* As an API server reads it. */
+static void the_strings_of_a_secret_are_its_data(void **state)
+{
+    (void)state;
+    world *w = begin();
+    person_writes(w, "argocd/Secret/s.yaml",
+                  "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"
+                  "data: {a: Zm9ybWVy, b: a2VwdA==}\nstringData: {a: \"n\\u00e9w\", c: ''}\n");
+    wait_changes(w, AB_STORE_UPDATED, "Secret/argocd/s", 1);
+    const ab_object *seen = last_seen(w, "Secret/argocd/s");
+    assert_text(TEXT_AT(seen, "data"), "{\"b\":\"a2VwdA==\",\"a\":\"bsOpdw==\",\"c\":\"\"}");
+    assert_false(ab_span_present(ab_object_field(seen, "stringData")));
+    person_writes(w, "argocd/Secret/s.yaml",
+                  "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: 5}\n");
+    world_wait_fault(w, "s.yaml", "stringData: \"a\" is not a string");
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, "Secret/argocd/s"), 0);
+    world_free(w);
+}
+
 static void a_new_manifest_in_new_folders_is_seen(void **state)
 {
     (void)state;
@@ -720,6 +739,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_manifest_in_new_folders_is_seen),
+        cmocka_unit_test(the_strings_of_a_secret_are_its_data),
         cmocka_unit_test(an_edit_in_place_raises_the_generation_once),
         cmocka_unit_test(a_folder_that_cannot_be_watched_says_which_and_what_to_do),
         cmocka_unit_test(an_edit_by_rename_is_seen),

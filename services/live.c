@@ -159,7 +159,7 @@ ab_err ab_service_live_init(ab_service_live *out, ab_service *service, const cha
     bool sealed = strcmp(ab_config_str(c, "live.protection"), "sealed") == 0;
     *out = (ab_service_live){.service = service, .principal = principal};
     if (principal != NULL && !ab_config_bool(c, "live.enabled")) {
-        turn_off(out, "live access is off at the agent (live.enabled)");
+        turn_off(out, "live access is off at the agent: set live.enabled to true there");
         return AB_ERR_OK;
     }
     if (!sealed || (service->transport->ops->caps & AB_CAP_BROKER) == 0)

@@ -14,9 +14,9 @@
 static const ab_option rows[] = {
     {.name = "live.enabled",
      .kind = AB_OPT_BOOL,
-     .deflt = "true",
-     .help = "Whether the control plane may look into this cluster through the agent: resources, "
-             "logs, terminals, redis."},
+     .deflt = "false",
+     .help = "Whether the control plane may look into this cluster through the agent, and change "
+             "what Argo CD manages: resources, logs, terminals, redis."},
     {.name = "live.principal",
      .kind = AB_OPT_STRING,
      .deflt = "principal",

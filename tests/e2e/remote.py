@@ -122,6 +122,7 @@ def live_of_the_principal(folder, resource, redis):
 
 def live_of_the_agent():
     return {"live": {
+        "enabled": True,
         **sealed_by("w1"),
         "principal": "localhost",
         "kubernetes": {"policy": "all"},

@@ -62,8 +62,8 @@ class Access(Fleet):
     def agent_config(self):
         config = super().agent_config()
         config["store"]["kubernetes"] = {"kubeconfig": os.environ["AB_KUBECONFIG"]}
-        return {**config, "live": {**self.certificate("w1"), "principal": "localhost", "kubernetes": self.policy,
-                                   **self.live}}
+        return {**config, "live": {"enabled": True, **self.certificate("w1"), "principal": "localhost",
+                                   "kubernetes": self.policy, **self.live}}
 
     def connect(self, certificate=None, port=None):
         """To the principal."""

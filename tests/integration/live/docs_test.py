@@ -28,6 +28,13 @@ def block(words):
 class Docs(Access):
     policy = {}
 
+    def agent_config(self):
+        """It is on by nothing but what the page says."""
+        config = super().agent_config()
+        del config["live"]["enabled"]
+        config["live"] |= yaml.safe_load(block("enabled: true"))["live"]
+        return config
+
     def setUp(self):
         self.secret = yaml.safe_load(block("argocd.argoproj.io/secret-type"))
         self.cluster = self.secret["stringData"]
@@ -75,6 +82,20 @@ class Docs(Access):
         before = yaml.safe_load(SECRET.search(ARGOCD.read_text(encoding="utf-8"))[1])
         for part in ("labels", "annotations"):
             self.assertEqual(self.secret["metadata"].get(part), before["metadata"][part])
+
+
+class Off(Access):
+    """Whoever has not read the page has opened nothing."""
+
+    def agent_config(self):
+        config = super().agent_config()
+        del config["live"]["enabled"]
+        return config
+
+    def test_an_agent_that_was_not_told_to_shows_nothing(self):
+        answer = self.ask_when_there("GET", "/version")
+        self.assertEqual(answer.code, 502)
+        self.assertIn("live access is off at the agent: set live.enabled to true there", answer.json()["message"])
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Behind(AtAgent):
     def agent_config(self):
         config = super().agent_config()
         config["store"]["kubernetes"] = {"kubeconfig": os.environ["AB_KUBECONFIG"]}
-        return {**config, "live": {"redis": {"address": f"127.0.0.1:{self.redis.port}"}, **self.live}}
+        return {**config, "live": {"enabled": True, "redis": {"address": f"127.0.0.1:{self.redis.port}"}, **self.live}}
 
     def apply(self, *objects):
         for o in objects:

@@ -112,7 +112,7 @@ class BadConfiguration(Configuration):
                      args=[*tls, "--set", "kafka.tls.key-password=wrong"])
         tls += ["--set", "kafka.tls.key-password=right"]
         self.assertEqual(self.check(*tls), (0, ""))
-        self.says("live access cannot use kafka.tls", *tls, "--set", "kafka.tls.ca=w1.crt")
+        self.says("live access cannot use kafka.tls", *tls, "--set", "live.enabled=true", "--set", "kafka.tls.ca=w1.crt")
 
     def test_a_broker_is_no_url(self):
         self.refused('"https://kafka-1:9092" is a URL', "write host:port",

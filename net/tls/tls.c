@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/tls/tls.h"
 
+#include "base/crypto/certificate.h"
 #include "base/crypto/pem.h"
 
 #include <arpa/inet.h>
@@ -11,6 +12,8 @@
 
 /* From the socket at once: some records. */
 #define READ_AHEAD (64u * 1024)
+/* Of a peer's subject, in an error. */
+#define SUBJECT_MAX 200
 
 enum { CA, CERT, KEY };
 
@@ -78,6 +81,19 @@ static ab_err fail_openssl(ab_error *err, const char *what, const char *file)
     return AB_ERR_CONFIG;
 }
 
+/* A key that does not match the certificate is refused when it is read. */
+static ab_err fail_key(ab_error *err, const char *key, const char *cert)
+{
+    unsigned long code = ERR_peek_last_error();
+    if (ERR_GET_LIB(code) != ERR_LIB_X509 || ERR_GET_REASON(code) != X509_R_KEY_VALUES_MISMATCH)
+        return fail_openssl(err, "private key", key);
+    ERR_clear_error();
+    return ab_fail(err, AB_ERR_CONFIG,
+                   "the private key in %s does not belong to the certificate in %s: use the key "
+                   "that the certificate was issued for",
+                   key, cert);
+}
+
 static ab_err load_trust(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
 {
     const char *ca = s->files[CA];
@@ -108,9 +124,7 @@ static ab_err load_own(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
     if (SSL_CTX_use_certificate_chain_file(ctx, cert) != 1)
         return fail_openssl(err, "certificate", cert);
     if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
-        return fail_openssl(err, "private key", key);
-    if (SSL_CTX_check_private_key(ctx) != 1)
-        return fail_openssl(err, "the private key does not belong to the certificate", cert);
+        return fail_key(err, key, cert);
     return AB_ERR_OK;
 }
 
@@ -349,13 +363,40 @@ SSL *ab_tls_context_open(const ab_tls_context *s, int fd)
     return ssl;
 }
 
+/* The alerts of RFC 8446 by which a peer says that it takes no certificate like ours. */
+static bool is_about_our_certificate(unsigned long code)
+{
+    int alert = ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET;
+    return ERR_GET_LIB(code) == ERR_LIB_SSL &&
+           ((alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) ||
+            alert == SSL_AD_UNKNOWN_CA || alert == SSL_AD_CERTIFICATE_REQUIRED);
+}
+
+/* What was wrong with the peer's certificate. Its chain is kept though it was refused. */
+static void explain_refused(const SSL *ssl, const char *reason, ab_error *err, const char *what)
+{
+    STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
+    ab_buf subject;
+    ab_buf_init(&subject, SUBJECT_MAX);
+    if (chain == NULL || sk_X509_num(chain) == 0 ||
+        ab_certificate_subject(sk_X509_value(chain, 0), &subject) != AB_ERR_OK)
+        ab_fail(err, AB_ERR_UNAVAILABLE, "%s: %s", what, reason);
+    else
+        ab_fail(err, AB_ERR_UNAVAILABLE, "%s: the certificate of %.*s is refused: %s", what,
+                AB_STR_ARG(ab_buf_str(&subject)), reason);
+    ab_buf_fini(&subject);
+}
+
 void ab_tls_context_explain(const SSL *ssl, ab_error *err, const char *what)
 {
     unsigned long code = ERR_peek_error();
     const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
     long verified = SSL_get_verify_result(ssl);
     if (verified != X509_V_OK)
-        reason = X509_verify_cert_error_string(verified);
-    ab_fail(err, AB_ERR_UNAVAILABLE, "%s: %s", what, reason == NULL ? "connection closed" : reason);
+        explain_refused(ssl, X509_verify_cert_error_string(verified), err, what);
+    else
+        ab_fail(err, AB_ERR_UNAVAILABLE, "%s: %s%s", what,
+                is_about_our_certificate(code) ? "the other side refuses our certificate: " : "",
+                reason == NULL ? "connection closed" : reason);
     ERR_clear_error();
 }

@@ -83,5 +83,6 @@ bool ab_tls_context_is_stale(ab_tls_context *s);
 bool ab_tls_context_trusts(const ab_tls_context *s, SSL *ssl);
 /** A connection on `fd`, which stays the caller's. @return NULL when out of memory */
 SSL *ab_tls_context_open(const ab_tls_context *s, int fd);
-/** Append what OpenSSL says went wrong, and empty its queue of errors. */
+/** Write what OpenSSL says went wrong, and whose certificate was refused, and empty its queue of
+ *  errors. */
 void ab_tls_context_explain(const SSL *ssl, ab_error *err, const char *what);

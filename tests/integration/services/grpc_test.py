@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What only gRPC has: logins that end while a stream is open, and two agents of one name."""
+import pathlib
 import socket
 import ssl
 import subprocess
@@ -320,6 +321,41 @@ class CheckConfig(Fleet):
         config = self.agent_config()
         config["grpc"]["tls"]["cert"] = self.file("none")
         self.refused(self.agent, config, "certificate", "file")
+
+    def test_a_key_of_another_certificate(self):
+        config = self.agent_config()
+        config["grpc"]["tls"]["key"] = self.grpc("w2")["tls"]["key"]
+        self.refused(self.agent, config, "w2.key does not belong to the certificate in ", "w1.crt")
+
+
+class RefusedByTls(Fleet):
+    """Both logs lead whoever looks to the certificate that is wrong."""
+
+    def has_logged(self, daemon, text):
+        wait_for(text, lambda: text in daemon.log.read_text())
+
+    def test_an_agent_whose_certificate_has_expired(self):
+        certs, folder = pathlib.Path(self.grpc("w1")["tls"]["ca"]).parent, self.folder / "agent"
+        openssl("req", "-new", "-key", certs / "w1.key", "-subj", "/O=edge/CN=w1", "-out", folder / "old.csr")
+        openssl("x509", "-req", "-in", folder / "old.csr", "-CA", certs / "ca.crt", "-CAkey", certs / "ca.key",
+                "-set_serial", "7", "-days", "-1", "-out", folder / "old.crt")
+        config = self.agent_config()
+        config["grpc"]["tls"]["cert"] = str(folder / "old.crt")
+        self.agent.configure(config)
+        self.principal.start()
+        self.agent.start(ready=False)
+        self.has_logged(self.principal, "the certificate of CN=w1,O=edge is refused: certificate has expired")
+        self.has_logged(self.agent, "the other side refuses our certificate: sslv3 alert certificate expired")
+
+    def test_a_principal_of_another_authority(self):
+        config = self.agent_config()
+        config["grpc"]["tls"]["ca"] = str(pathlib.Path(config["grpc"]["tls"]["ca"]).with_name("foreign.crt"))
+        self.agent.configure(config)
+        self.principal.start()
+        self.agent.start(ready=False)
+        self.has_logged(self.agent, "the certificate of CN=")
+        self.has_logged(self.agent, "is refused: unable to get local issuer certificate")
+        self.has_logged(self.principal, "the other side refuses our certificate: tlsv1 alert unknown ca")
 
 
 if __name__ == "__main__":

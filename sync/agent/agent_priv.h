@@ -113,6 +113,7 @@ struct ab_agent {
         ab_resync engine;
         ab_digest principal; /* of the uid of the principal that holds it */
         char namespace[64];  /* its own */
+        bool is_newest;      /* it began when the log had been read to its end */
         ab_version executed; /* the newest that a command was found to be older than */
         size_t held_sent;    /* deletions that the guard holds, as the principal was told, or is
                                 about to be */

@@ -258,14 +258,19 @@ static void suppose(void *arg, const ab_inventory_entry *theirs)
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", (const char *)key));
 }
 
-/* The principal does not have it either: there is nothing that a guard could save. */
+/* The principal does not have it either: there is nothing that a guard could save. But it may have
+ * it since, where the log was not yet read to its end. */
 static void drop_unheld(void *arg, ab_str key)
 {
     ab_agent *a = arg;
     char mirror[AB_OBJECT_KEY_MAX];
-    if (ab_agent_is_missing(a, key) && !is_on_its_way(a, key) && mirror_key(a, key, mirror) &&
-        ab_resync_find(&a->resync.engine, ab_str_of(mirror)) == NULL)
+    if (!ab_agent_is_missing(a, key) || is_on_its_way(a, key) || !mirror_key(a, key, mirror) ||
+        ab_resync_find(&a->resync.engine, ab_str_of(mirror)) != NULL)
+        return;
+    if (a->resync.is_newest)
         ab_agent_end_missing(a, key);
+    else
+        ab_resync_ask(&a->resync.engine, "the log was not read to its end");
 }
 
 /* What the principal has, and nothing else, counts as said of what is gone, and is ended under the
@@ -308,6 +313,8 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
     ab_str uid = ab_event_attr(event, AB_CE_PRINCIPALUID);
     if (uid.len == 0 || ab_digest_of(uid, &a->resync.principal) != AB_ERR_OK)
         return false;
+    if (m->step == AB_RESYNC_BEGIN)
+        a->resync.is_newest = a->caught_up;
     snprintf(a->resync.namespace, sizeof(a->resync.namespace), "%.*s", AB_STR_ARG(m->namespace));
     return true;
 }

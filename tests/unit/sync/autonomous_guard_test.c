@@ -69,6 +69,23 @@ static void deletions_that_were_observed_are_not_held_however_many(void **state)
     assert_at_rest();
 }
 
+/* The principal had nothing yet when it began the resync that is read again. */
+static void an_old_resync_ends_nothing_without_the_guard(void **state)
+{
+    (void)state;
+    w.resyncs = true;
+    w.policy.guard.max = 2;
+    world_start(&w);
+    put_local(5);
+    assert_int_equal(hub_count(), 5);
+    world_crash_agent(&w);
+    erase_local(5);
+    fake_log_replay(w.down);
+    world_start_agent(&w);
+    world_run(&w, 200);
+    assert_int_equal(hub_count(), 5);
+}
+
 static void they_are_held_where_that_is_asked_for(void **state)
 {
     (void)state;
@@ -210,6 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         AUTONOMOUS(deletions_that_were_observed_are_not_held_however_many),
+        AUTONOMOUS(an_old_resync_ends_nothing_without_the_guard),
         AUTONOMOUS(they_are_held_where_that_is_asked_for),
         AUTONOMOUS(those_that_users_said_on_the_objects_are_never_held),
         AUTONOMOUS(what_a_new_list_lacks_is_held_when_it_is_too_much),

@@ -77,12 +77,15 @@ static void produce(const side *s, unsigned agent, ab_str key, ab_str data)
     if (!ab_topic_format(s->floor->topics.prefix, s->in == AB_UP ? AB_DOWN : AB_UP, name, false,
                          topic))
         ab_bench_die(name, "has no topic");
-    rd_kafka_resp_err_t code = rd_kafka_producev(
-        rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
-        RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(key.ptr, key.len),
-        RD_KAFKA_V_VALUE((void *)(uintptr_t)data.ptr, data.len), RD_KAFKA_V_END);
-    if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
-        ab_bench_die(topic, rd_kafka_err2str(code));
+    const rd_kafka_vu_t record[] = {
+        {.vtype = RD_KAFKA_VTYPE_TOPIC, .u.cstr = topic},
+        {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = 0},
+        {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
+        {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {(void *)(uintptr_t)key.ptr, key.len}},
+        {.vtype = RD_KAFKA_VTYPE_VALUE, .u.mem = {(void *)(uintptr_t)data.ptr, data.len}}};
+    rd_kafka_error_t *failed = rd_kafka_produceva(rk, record, sizeof(record) / sizeof(record[0]));
+    if (failed != NULL)
+        ab_bench_die(topic, rd_kafka_error_string(failed));
     (void)rd_kafka_poll(rk, 0);
 }
 

@@ -46,7 +46,7 @@ struct ab_agent_object {
     char *hub_key;  /* of the source, or autonomous of the mirror; NULL when unknown */
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest kept_uid; /* of the source's uid in agent.data at the start; none: there was none */
-    enum { START_UNKNOWN, START_FITS, START_DIFFERS } start; /* has what was here named that? */
+    enum { START_UNKNOWN, START_FITS, START_DIFFERS } start; /* did what was here name it? */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by the object here; none: nobody's */
     struct {

@@ -205,6 +205,8 @@ static void take_effect(ab_agent_object *o)
     if (!same || o->next_source != SOURCE_LIVE)
         ab_agent_forget_lost(o);
     ab_agent_drop_source(o);
+    if (o->source == SOURCE_NONE) /* the principal may have refused what came meanwhile */
+        ab_writer_repeat(o->agent->writer, ab_str_of(o->key));
     o->version = o->record.inbox.head->version;
     o->source = o->next_source;
     o->remapped = o->next_remapped;

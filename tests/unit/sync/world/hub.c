@@ -273,6 +273,8 @@ static void send_one(hub *h, struct hub_agent *a)
     ab_outbox *o = ab_principal_outbox(h->principal, a->name);
     ab_outgoing *g = ab_outbox_next(o, h->ms);
     assert_non_null(g);
+    if (h->on_sent != NULL)
+        h->on_sent(a->name, ab_outgoing_event(g));
     fake_log_append(a->down, ab_outgoing_event(g));
     ab_outbox_done(o, g, AB_ERR_OK, h->ms);
 }

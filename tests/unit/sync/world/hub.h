@@ -39,6 +39,9 @@ typedef struct {
     size_t resyncs_max; /* at once; 0: it holds none */
     ab_principal_sealing sealing;
     bool unreadable; /* something in the store is: listed, but not synced */
+
+    /* Set by the test; NULL: nothing is called. */
+    void (*on_sent)(const char *agent, const ab_event *event);
 } hub;
 
 /** An empty store, no agents; the principal is down. */

@@ -141,6 +141,7 @@ struct ab_principal {
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
     ab_link open;         /* agents that take the hub's objects; who asked last comes first */
     uint64_t asks;        /* how often an agent wanted shared objects */
+    uint64_t notes;       /* how many versions of shared objects the store has shown */
     ab_link watched;      /* agents that the next tick looks at */
     ab_link waiting;      /* agents for whose certificate Secrets wait, or may */
     bool compare_first;   /* ab_principal_compare_first */

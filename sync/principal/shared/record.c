@@ -37,7 +37,7 @@ void ab_principal_shared_count_again(struct peer *peer)
     ab_list_append(&peer->principal->waiting, &peer->in_waiting);
 }
 
-static void requeue(struct shared *s, bool for_all)
+void ab_principal_shared_look_again(struct shared *s, bool for_all)
 {
     s->requeued = true;
     s->for_all = s->for_all || for_all;
@@ -49,7 +49,7 @@ void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scop
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->scope != NULL && strcmp(s->scope, scope) == 0)
-            requeue(s, for_all);
+            ab_principal_shared_look_again(s, for_all);
     }
 }
 
@@ -74,13 +74,13 @@ void ab_principal_shared_requeue(struct peer *peer, ab_str key)
 {
     struct shared *s = ab_principal_shared_find(peer->principal, key);
     if (s != NULL && ask(peer))
-        requeue(s, false);
+        ab_principal_shared_look_again(s, false);
 }
 
 void ab_principal_shared_requeue_all(ab_principal *p)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i))
-        requeue(i.value, true);
+        ab_principal_shared_look_again(i.value, true);
 }
 
 void ab_principal_shared_open(struct peer *peer)
@@ -88,7 +88,7 @@ void ab_principal_shared_open(struct peer *peer)
     if (!ask(peer))
         return;
     for (ab_map_iter i = ab_map_first(peer->principal->shared); i.entry != NULL; ab_map_next(&i))
-        requeue(i.value, false);
+        ab_principal_shared_look_again(i.value, false);
 }
 
 void ab_principal_shared_close(struct peer *peer)
@@ -110,6 +110,6 @@ void ab_principal_recipient_changed(ab_principal *p, const char *agent)
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (s->kind->sealed)
-            requeue(s, false);
+            ab_principal_shared_look_again(s, false);
     }
 }

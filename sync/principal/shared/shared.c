@@ -9,7 +9,6 @@
 
 #include "sync/kind/kind.h"
 #include "sync/object/project.h"
-#include "sync/object/render.h"
 #include "sync/object/secret.h"
 #include "sync/principal/event.h"
 #include "sync/principal/lookup.h"
@@ -58,79 +57,6 @@ enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)
 
 /* --- what it gets --- */
 
-static bool is_in_clear(const struct peer *peer)
-{
-    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
-    return sealing->off ||
-           (sealing->in_clear != NULL && sealing->in_clear(sealing->arg, peer->name));
-}
-
-/* The digest of what `hub`, sealed, will say in the clear. */
-static ab_err context_of(const ab_object *hub, char out[AB_DIGEST_HEX], ab_error *err)
-{
-    ab_object *clear = NULL;
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_secret_sealed(hub, AB_STR_NONE, &text);
-    if (e == AB_ERR_OK)
-        e = ab_object_parse(ab_buf_str(&text), &clear, err);
-    if (e == AB_ERR_OK)
-        e = ab_secret_context(clear, out);
-    ab_object_unref(clear);
-    ab_buf_fini(&text);
-    return e;
-}
-
-static ab_err seal_bound(const struct peer *peer, const ab_object *hub,
-                         const ab_seal_binding *binding, ab_buf *payload, ab_error *err)
-{
-    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
-    ab_buf content, sealed;
-    ab_buf_init_secret(&content, AB_SPAN_SIZE_MAX);
-    ab_buf_init(&sealed, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_secret_content(hub, &content);
-    if (e == AB_ERR_OK)
-        e = sealing->seal(sealing->arg, peer->name, binding, ab_buf_str(&content), &sealed, err);
-    if (e == AB_ERR_OK)
-        e = ab_secret_sealed(hub, ab_buf_str(&sealed), payload);
-    ab_buf_fini(&content);
-    ab_buf_fini(&sealed);
-    return e;
-}
-
-/* Payload and digest of a Secret, sealed to the agent. @return CLOSED while it has no certificate
- */
-static ab_err seal(const struct peer *peer, const ab_object *hub, ab_buf *payload,
-                   ab_digest *digest, ab_error *err)
-{
-    const ab_principal_sealing *sealing = &peer->principal->env.sealing;
-    char version[AB_VERSION_TEXT];
-    char context[AB_DIGEST_HEX];
-    ab_str key = ab_str_of(ab_object_key(hub));
-    const char *recipient =
-        sealing->recipient == NULL ? NULL : sealing->recipient(sealing->arg, peer->name);
-    ab_err e = recipient == NULL ? AB_ERR_CLOSED : ab_secret_sealed_digest(hub, recipient, digest);
-    if (e != AB_ERR_OK || ab_writer_has(peer->writer, key, digest))
-        return e;
-    e = context_of(hub, context, err);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_version_format(ab_writer_reserve(peer->writer), version);
-    const ab_seal_binding binding = {ab_str_of(peer->name), key, ab_str_of(version),
-                                     ab_str_of(context)};
-    return seal_bound(peer, hub, &binding, payload, err);
-}
-
-static ab_err render(const struct shared *s, const struct peer *peer, const ab_object *hub,
-                     ab_buf *payload, ab_digest *digest, ab_error *err)
-{
-    const ab_principal_env *env = &s->principal->env;
-    if (s->kind->sealed && !is_in_clear(peer))
-        return seal(peer, hub, payload, digest, err);
-    ab_err e = s->kind->render(hub, peer->name, env->destination_mapping, payload);
-    return e == AB_ERR_OK ? ab_digest_of(ab_buf_str(payload), digest) : e;
-}
-
 static void note_unsendable(const struct shared *s, struct peer *peer, ab_err e, ab_error *err)
 {
     if (err->text[0] == '\0')
@@ -146,7 +72,7 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_digest digest;
     ab_error err = {0};
     ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
-    ab_err e = render(s, peer, hub, &payload, &digest, &err);
+    ab_err e = ab_principal_shared_render(s, peer, hub, &payload, &digest, &err);
     if (e == AB_ERR_CLOSED)
         ab_principal_shared_count_again(peer);
     else if (e != AB_ERR_OK)
@@ -163,14 +89,16 @@ static void end(const struct shared *s, struct peer *peer)
     ab_principal_end(peer, ab_str_of(s->key), false);
 }
 
-static void send_to(const struct shared *s, struct peer *peer, const ab_object *hub)
+static void send_to(struct shared *s, struct peer *peer, const ab_object *hub)
 {
     enum verdict verdict = judge(s, peer);
     if (verdict != FOR_IT && ab_link_is_in_use(&peer->in_waiting))
         ab_principal_shared_count_again(peer);
+    if (verdict == NOT_KNOWN_YET || !ab_principal_shared_is_confirmed(s))
+        return;
     if (verdict == FOR_IT)
         send(s, peer, hub);
-    else if (verdict == NOT_FOR_IT && s->principal->listed)
+    else if (s->principal->listed)
         end(s, peer);
 }
 
@@ -303,6 +231,7 @@ static bool is_as_desired(const ab_record *r)
 static bool reconcile(ab_record *r)
 {
     shared_of(r)->requeued = false;
+    ab_principal_shared_note_reading(shared_of(r));
     ab_reconcile_get(r);
     return false;
 }
@@ -316,8 +245,11 @@ static bool is_as_watched(const struct shared *s, const ab_object *hub)
 static void got(ab_record *r, ab_object *hub)
 {
     struct shared *s = shared_of(r);
-    if (hub != NULL && is_as_watched(s, hub))
-        see(s, hub);
+    if (hub == NULL || !is_as_watched(s, hub) || !ab_principal_shared_is_read_in_time(s))
+        return;
+    if (has_rules(s))
+        ab_principal_shared_confirm(s);
+    see(s, hub);
 }
 
 static void wrote(ab_record *r, ab_step step, ab_object *hub)
@@ -391,6 +323,8 @@ void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
+    if (s->version == NULL || strcmp(s->version, version) != 0)
+        ab_principal_shared_note_version(s);
     free(s->version);
     s->version = version;
     s->for_all = s->record.changed_meanwhile = true;
@@ -415,7 +349,7 @@ void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bo
 static bool lacks_certificate(const struct peer *peer)
 {
     const ab_principal_sealing *sealing = &peer->principal->env.sealing;
-    return !is_in_clear(peer) && ab_principal_takes_state(peer) &&
+    return !ab_principal_shared_is_in_clear(peer) && ab_principal_takes_state(peer) &&
            (sealing->recipient == NULL || sealing->recipient(sealing->arg, peer->name) == NULL);
 }
 

@@ -20,13 +20,44 @@ struct shared {
     bool requeued;
     bool for_all;         /* requeued: every agent is to be sent it; else those that asked since: */
     uint64_t informed_at; /* principal.asks, when agents were told last */
+    uint64_t noted;       /* the number of the version that the store has shown last */
+    uint64_t reading;     /* principal.notes, when the read under way began */
+    uint64_t confirmed;   /* AppProject: the same of the last read that found it as it is here */
+    bool unconfirmed;     /* Secret: it waits until its project is confirmed */
 };
 
 /* record.c */
 /** NULL when the hub has none of this key, and had none lately. */
 struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key);
+/** Look at it again, for all agents, or those that asked. */
+void ab_principal_shared_look_again(struct shared *s, bool for_all);
 /** How many Secrets wait for the agent's certificate is to be counted. */
 void ab_principal_shared_count_again(struct peer *peer);
 /** Look at those again that depend on the project of key `scope`: for all agents, or those that
  * asked. */
 void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all);
+
+/* confirm.c */
+/** The store has shown another version of it. */
+void ab_principal_shared_note_version(struct shared *s);
+/** Was the Secret's project read since the Secret is as it is? If not, it is to be, and the Secret
+ * is looked at again then. */
+bool ab_principal_shared_is_confirmed(struct shared *secret);
+/** A read of it begins. */
+void ab_principal_shared_note_reading(struct shared *s);
+/** Has a Secret's project not changed since that? If it has, the Secret, which may be gone since,
+ * is read again. */
+bool ab_principal_shared_is_read_in_time(struct shared *s);
+/** What was read is what the store has shown: Secrets may go to whom it says. */
+void ab_principal_shared_confirm(struct shared *project);
+
+/* render.c */
+/** Do Secrets go to this agent as they are, not sealed? */
+bool ab_principal_shared_is_in_clear(const struct peer *peer);
+/** Payload for this agent, and the digest by which it is compared; the payload stays empty when the
+ * agent has it already, sealed.
+ *  @return CLOSED while there is no certificate to seal it to; else what sealing or `payload`
+ * reports */
+ab_err ab_principal_shared_render(const struct shared *s, const struct peer *peer,
+                                  const ab_object *hub, ab_buf *payload, ab_digest *digest,
+                                  ab_error *err);

@@ -7,14 +7,13 @@
  */
 #include "schema/attributes.h"
 #include "tests/unit/sync/world/edit.h"
-#include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/fleet.h"
 #include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,8 +44,7 @@ static struct {
 
 static size_t chance(size_t below)
 {
-    m.random = m.random * 6364136223846793005U + 1442695040888963407U;
-    return (size_t)(m.random >> 33) % below;
+    return fleet_draw(&m.random, below);
 }
 
 static const char *key_of(size_t app)
@@ -172,28 +170,6 @@ static void excuse(void)
         m.excused[i] = true;
 }
 
-static void cut_or_mend(size_t agent)
-{
-    const struct hub_agent *a = &m.hub.agents[agent];
-    if (a->served)
-        hub_connect(&m.hub, agents[agent], !a->connected);
-    excuse();
-}
-
-static void take_or_bring(size_t agent)
-{
-    if (m.hub.agents[agent].served)
-        hub_remove(&m.hub, agents[agent]);
-    else
-        hub_add(&m.hub, agents[agent]);
-}
-
-static void lose_log(size_t agent)
-{
-    if (m.hub.agents[agent].served && m.hub.agents[agent].connected)
-        hub_lose_log(&m.hub, agents[agent]);
-}
-
 static void change(void)
 {
     size_t app = chance(APPS), agent = chance(AGENTS);
@@ -202,10 +178,11 @@ static void change(void)
         erase(app);
         break;
     case 1:
-        cut_or_mend(agent);
+        fleet_cut_or_mend(&m.hub, agents[agent]);
+        excuse();
         break;
     case 2:
-        take_or_bring(agent);
+        fleet_take_or_bring(&m.hub, agents[agent]);
         excuse();
         break;
     case 3:
@@ -225,7 +202,7 @@ static void change(void)
             set_field(m.hub.store, key_of(app), "operation", "{\"n\":1}");
         break;
     case 8:
-        lose_log(agent);
+        fleet_lose_log(&m.hub, agents[agent]);
         excuse();
         break;
     default:
@@ -244,19 +221,6 @@ static void check_places(void)
         m.placed[i] = m.destination[i] >= 0 && somewhere;
         m.excused[i] = m.excused[i] && (hub_choices(&m.hub) > 0 || !has_agent(i));
     }
-}
-
-static void mend_everything(void)
-{
-    for (size_t i = 0; i < AGENTS; i++) {
-        if (!m.hub.agents[i].served)
-            hub_add(&m.hub, agents[i]);
-        else if (!m.hub.agents[i].connected)
-            hub_connect(&m.hub, agents[i], true);
-    }
-    hub_settle(&m.hub);
-    for (int i = 0; i < 70; i++)
-        hub_tick(&m.hub, 1000);
 }
 
 static void check_end(void)
@@ -301,24 +265,15 @@ static void run(uint64_t seed)
             check_places();
         }
     }
-    mend_everything();
+    fleet_mend(&m.hub);
     check_end();
     hub_fini(&m.hub);
-}
-
-static uint64_t setting(const char *name, uint64_t otherwise)
-{
-    const char *text = getenv(name);
-    return text == NULL ? otherwise : strtoull(text, NULL, 10);
 }
 
 static void every_history_ends_with_each_application_at_its_agent(void **state)
 {
     (void)state;
-    uint64_t first = setting("SYNC_MODEL_SEED", 1);
-    uint64_t count = setting("SYNC_MODEL_SEEDS", first == 1 ? SEEDS : 1);
-    for (uint64_t seed = first; seed < first + count; seed++)
-        run(seed);
+    fleet_each_seed(SEEDS, run);
 }
 
 int main(void)

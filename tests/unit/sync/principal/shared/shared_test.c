@@ -282,6 +282,31 @@ static void a_secret_goes_where_its_project_goes(void **state)
     assert_false(has("a2", SECRET));
 }
 
+/* In one go the project is taken from an agent, and the password changed. Of projects and Secrets
+ * the store tells each in its own order. */
+static void a_new_password_does_not_go_to_whom_the_project_named_before(void **state)
+{
+    (void)state;
+    put_project("a1");
+    put_secret(SCOPED);
+    hub_start(&h);
+    size_t sent = hub_sent_count(&h, "a1");
+    put_project("a2");
+    set_in(h.store, SECRET, "labels", "changed", "1");
+    fake_store_step(h.store, 1, false); /* the Secret's change is seen */
+    go_on_unseeing();
+    assert_int_equal(hub_sent_count(&h, "a1"), sent);
+    fake_store_step(h.store, 0, false); /* the project is read */
+    fake_store_step(h.store, 0, false); /* and is newer */
+    go_on_unseeing();
+    assert_int_equal(hub_sent_count(&h, "a1"), sent);
+    assert_false(has("a2", SECRET));
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+    assert_true(has("a2", SECRET));
+    assert_int_equal(hub_sent_count(&h, "a1"), sent + 2); /* both are ended */
+}
+
 static void a_secret_without_a_project_stays(void **state)
 {
     (void)state;
@@ -616,6 +641,7 @@ int main(void)
         TEST(what_has_not_changed_is_not_sent_again),
         TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),
         TEST(a_secret_goes_where_its_project_goes),
+        TEST(a_new_password_does_not_go_to_whom_the_project_named_before),
         TEST(a_secret_without_a_project_stays),
         TEST(a_project_that_comes_late_finds_its_secrets),
         TEST(a_secret_is_sealed_to_its_receiver_and_place),

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Random histories of a hub with several agents: what is drawn by lot, and what may befall any
- * agent.
+ * What may befall any of a hub's agents.
  */
 #pragma once
 
 #include "tests/unit/sync/world/hub.h"
-
-/** One of 0 to below - 1; moves `*random` on, which a seed begins. */
-size_t fleet_draw(uint64_t *random, size_t below);
-/** Seeds 1 to `seeds`, or SYNC_MODEL_SEEDS of them from SYNC_MODEL_SEED. */
-void fleet_each_seed(uint64_t seeds, void (*run)(uint64_t seed));
 
 /** The link of a served agent is cut, or mended. */
 void fleet_cut_or_mend(hub *h, const char *agent);

@@ -8,6 +8,7 @@
 #include "schema/attributes.h"
 #include "tests/unit/sync/world/edit.h"
 #include "tests/unit/sync/world/fleet.h"
+#include "tests/unit/sync/world/lot.h"
 #include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
@@ -51,7 +52,7 @@ static struct {
 
 static size_t chance(size_t below)
 {
-    return fleet_draw(&m.random, below);
+    return lot_draw(&m.random, below);
 }
 
 static size_t agent_of(const char *name)
@@ -350,7 +351,7 @@ static void run(uint64_t seed)
 static void every_history_ends_with_each_object_where_it_belongs(void **state)
 {
     (void)state;
-    fleet_each_seed(SEEDS, run);
+    lot_each_seed(SEEDS, run);
 }
 
 int main(void)

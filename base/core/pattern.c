@@ -230,6 +230,12 @@ static ab_str expand(ab_str glob, size_t choice, char out[LENGTH_MAX])
     return (ab_str){out, used};
 }
 
+bool ab_glob_is_valid(ab_str glob)
+{
+    const char *why = NULL;
+    return glob.len <= LENGTH_MAX && glob_choices(glob, &why) > 0;
+}
+
 bool ab_glob_match(ab_str glob, ab_str text)
 {
     char plain[LENGTH_MAX];

@@ -34,3 +34,6 @@ ab_str ab_expression_first_group(const ab_expression *e, ab_str text);
 /** One glob, without keeping it. Linear in time: no back-tracking beyond the last `*`. Braces are
  * tried one by one. */
 bool ab_glob_match(ab_str glob, ab_str text);
+/** Whether it can be evaluated: well-formed, with braces that are not nested, and of at most 1024
+ * bytes. If not, it matches nothing. */
+bool ab_glob_is_valid(ab_str glob);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX     4096
 #define LOCAL_NAME   "in-cluster"
 #define LOCAL_SERVER "https://kubernetes.default.svc"
 
@@ -17,6 +16,7 @@ struct rule {
     char *glob; /* of agent names; NULL: it is for no agent */
     bool deny;
     bool in_part; /* it denies some namespaces only */
+    bool unclear; /* a denial whose glob cannot be evaluated: it denies every agent */
 };
 
 struct ab_project {
@@ -27,17 +27,23 @@ struct ab_project {
 
 /* --- one destination --- */
 
-/* Content of a JSON string; NULL when it is none, or too long. */
-static char *content(ab_spanv v)
+/* Content of a JSON string, for the caller to free; NULL when it is none. */
+static ab_err content(ab_spanv v, char **out)
 {
     ab_buf text;
-    ab_buf_init(&text, TEXT_MAX);
-    if (ab_span_copy(v, &text) != AB_ERR_OK) {
-        ab_buf_fini(&text);
-        return NULL;
-    }
+    *out = NULL;
+    if (ab_span_typeof(v) != AB_SPAN_STRING)
+        return AB_ERR_OK;
+    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_err e = ab_span_copy(v, &text);
     ab_buf_putc(&text, '\0');
-    return ab_buf_take(&text);
+    if (e == AB_ERR_OK)
+        e = ab_buf_status(&text);
+    if (e == AB_ERR_OK)
+        *out = ab_buf_take(&text);
+    else
+        ab_buf_fini(&text);
+    return e;
 }
 
 static int hex_digit(char c)
@@ -81,10 +87,8 @@ static char *server_glob(char *server)
     return server == NULL || strcmp(server, "*") == 0 ? server : agent_in_url(server);
 }
 
-static ab_err read_rule(ab_spanv destination, struct rule *out)
+static ab_err make_rule(ab_spanv destination, char *name, char *server, struct rule *out)
 {
-    char *name = content(ab_span_get(destination, "name"));
-    char *server = content(ab_span_get(destination, "server"));
     bool named = name != NULL && name[0] != '\0';
     char *pattern = named ? name : server;
     bool deny = pattern != NULL && pattern[0] == '!';
@@ -95,9 +99,22 @@ static ab_err read_rule(ab_spanv destination, struct rule *out)
     *out = (struct rule){.deny = deny,
                          .in_part = deny && !named &&
                                     !ab_span_is(ab_span_get(destination, "namespace"), "*")};
-    if (glob != NULL)
-        out->glob = ab_str_dup(ab_str_of(glob));
-    ab_err e = glob != NULL && out->glob == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    if (glob == NULL)
+        return AB_ERR_OK;
+    out->unclear = deny && !ab_glob_is_valid(ab_str_of(glob));
+    out->glob = ab_str_dup(ab_str_of(glob));
+    return out->glob == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+static ab_err read_rule(ab_spanv destination, struct rule *out)
+{
+    char *name = NULL, *server = NULL;
+    *out = (struct rule){0};
+    ab_err e = content(ab_span_get(destination, "name"), &name);
+    if (e == AB_ERR_OK)
+        e = content(ab_span_get(destination, "server"), &server);
+    if (e == AB_ERR_OK)
+        e = make_rule(destination, name, server, out);
     free(name);
     free(server);
     return e;
@@ -105,7 +122,7 @@ static ab_err read_rule(ab_spanv destination, struct rule *out)
 
 static bool matches(const struct rule *r, const char *agent)
 {
-    return r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent));
+    return r->unclear || (r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent)));
 }
 
 /* --- a project's rules --- */
@@ -131,9 +148,10 @@ static ab_err read_namespaces(ab_project *p, ab_spanv list)
     if (p->namespaces == NULL)
         return AB_ERR_NOMEM;
     for (ab_spanv v = ab_span_first(list); ab_span_present(v); v = ab_span_next(v)) {
-        char *pattern = content(v);
-        ab_err e =
-            pattern == NULL ? AB_ERR_OK : ab_patterns_add(p->namespaces, ab_str_of(pattern), NULL);
+        char *pattern = NULL;
+        ab_err e = content(v, &pattern);
+        if (pattern != NULL)
+            e = ab_patterns_add(p->namespaces, ab_str_of(pattern), NULL);
         free(pattern);
         if (e == AB_ERR_NOMEM)
             return e;
@@ -167,6 +185,14 @@ void ab_project_free(ab_project *p)
     free(p->rules);
     ab_patterns_free(p->namespaces);
     free(p);
+}
+
+const char *ab_project_unclear(const ab_project *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->rules[i].unclear)
+            return p->rules[i].glob;
+    return NULL;
 }
 
 bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_mapping)

@@ -19,8 +19,13 @@ void ab_project_free(ab_project *project);
  * ("!glob", "!server") that matches? The denial of a server counts where its namespace is "*": else
  * only these namespaces are denied. In namespace mapping one of the source namespaces, a glob or a
  * /regular expression/, must match too: that is where the agent's Applications live.
+ *
+ * A denial whose glob cannot be evaluated (ab_glob_is_valid) denies every agent.
  */
 bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
+
+/** The first glob of a denial that cannot be evaluated, borrowed; NULL: none. */
+const char *ab_project_unclear(const ab_project *project);
 
 /** Payload for an agent that it is for: the destinations that match, as the agent's own cluster,
  * also those that deny some of its namespaces; no roles, and source namespaces only in destination

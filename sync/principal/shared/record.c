@@ -4,10 +4,13 @@
  */
 #include "sync/principal/shared/shared_priv.h"
 
+#include "sync/object/project.h"
 #include "sync/principal/lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define GLOB_SHOWN_MAX 100 /* bytes in the log */
 
 void ab_principal_shared_free(void *value)
 {
@@ -29,6 +32,32 @@ bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
 {
     const struct shared *s = ab_principal_shared_find(p, key);
     return s != NULL && s->exists;
+}
+
+/* Once for each text of it: the project is read whenever an agent asks. */
+static void log_unclear(const struct shared *s, const ab_project *project)
+{
+    const char *former = s->project == NULL ? NULL : ab_project_unclear(s->project);
+    const char *glob = ab_project_unclear(project);
+    if (glob == NULL || (former != NULL && strcmp(former, glob) == 0))
+        return;
+    ab_str shown = {glob, strnlen(glob, GLOB_SHOWN_MAX)};
+    AB_WARN(s->principal->env.log, SYNC,
+            "cannot evaluate a denied destination: it denies every agent; write a glob of at most "
+            "1024 bytes without nested braces",
+            AB_KV("object", (const char *)s->key), AB_KV("glob", shown));
+}
+
+ab_err ab_principal_shared_note_project(struct shared *s, const ab_object *hub)
+{
+    ab_project *project = NULL;
+    ab_err e = ab_project_new(hub, &project);
+    if (e != AB_ERR_OK)
+        return e;
+    log_unclear(s, project);
+    ab_project_free(s->project);
+    s->project = project;
+    return AB_ERR_OK;
 }
 
 void ab_principal_shared_count_again(struct peer *peer)

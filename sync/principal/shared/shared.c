@@ -163,24 +163,13 @@ static ab_err note_scope(struct shared *s, const ab_object *hub)
     return s->scope == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
-static ab_err note_project(struct shared *s, const ab_object *hub)
-{
-    ab_project *project = NULL;
-    ab_err e = ab_project_new(hub, &project);
-    if (e != AB_ERR_OK)
-        return e;
-    ab_project_free(s->project);
-    s->project = project;
-    return AB_ERR_OK;
-}
-
 static ab_err note(struct shared *s, const ab_object *hub)
 {
     ab_err e = AB_ERR_OK;
     if (s->kind->audience == AB_FOR_ITS_PROJECT)
         e = note_scope(s, hub);
     else if (has_rules(s))
-        e = note_project(s, hub);
+        e = ab_principal_shared_note_project(s, hub);
     s->exists = s->exists || e == AB_ERR_OK;
     return e;
 }

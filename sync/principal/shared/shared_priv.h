@@ -31,6 +31,9 @@ struct shared {
 struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key);
 /** Look at it again, for all agents, or those that asked. */
 void ab_principal_shared_look_again(struct shared *s, bool for_all);
+/** Remember which agents the AppProject is for, and tell of denials that cannot be evaluated.
+ *  @return NOMEM */
+AB_MUST_USE ab_err ab_principal_shared_note_project(struct shared *s, const ab_object *hub);
 /** How many Secrets wait for the agent's certificate is to be counted. */
 void ab_principal_shared_count_again(struct peer *peer);
 /** Look at those again that depend on the project of key `scope`: for all agents, or those that

@@ -93,6 +93,48 @@ static void destinations_decide(void **state)
     }
 }
 
+/* For a1, beside an allowed destination of every agent. */
+static bool is_for_beside(const char *destination)
+{
+    char spec[400];
+    snprintf(spec, sizeof(spec), "{\"destinations\":[{\"name\":\"*\"},{%s}]}", destination);
+    return is_for(spec, "a1", true);
+}
+
+static void a_denial_that_cannot_be_evaluated_denies_everybody(void **state)
+{
+    (void)state;
+    assert_false(is_for_beside("\"name\":\"!{b,{c,d}}\""));
+    assert_false(is_for_beside("\"name\":\"![b\""));
+    assert_false(is_for_beside("\"server\":\"!https://p?agentName={b\",\"namespace\":\"*\""));
+    assert_true(is_for_beside("\"server\":\"!https://p?agentName={b\",\"namespace\":\"x\""));
+    assert_true(is_for_beside("\"server\":\"!https://{own\",\"namespace\":\"*\""));
+    assert_true(is_for_beside("\"name\":\"{b,{c,d}}\""));
+}
+
+/* Also where it is longer than a glob may be, and than a name could ever be. */
+static void a_long_denial_denies_everybody(void **state)
+{
+    (void)state;
+    static char json[6000];
+    static const size_t lengths[] = {1024, 1025, 5000};
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        snprintf(json, sizeof(json),
+                 "{\"apiVersion\":\"v1\",\"kind\":\"AppProject\",\"metadata\":{\"name\":\"p\","
+                 "\"namespace\":\"n\",\"uid\":\"u\",\"resourceVersion\":\"5\"},\"spec\":{"
+                 "\"destinations\":["
+                 "{\"name\":\"*\"},{\"name\":\"!%0*d\"}]}}",
+                 (int)lengths[i], 0);
+        ab_project *project = NULL;
+        ab_object *o = sample_object(json);
+        assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
+        assert_int_equal(ab_project_is_for(project, "a1", true), lengths[i] <= 1024);
+        assert_int_equal(ab_project_unclear(project) == NULL, lengths[i] <= 1024);
+        ab_project_free(project);
+        ab_object_unref(o);
+    }
+}
+
 static void source_namespaces_decide_in_namespace_mapping(void **state)
 {
     (void)state;
@@ -165,6 +207,17 @@ static void what_a_server_denies_in_some_namespaces_is_denied_there(void **state
                              "\"!https://kubernetes.default.svc\",\"namespace\":\"kube-*\"}]}");
 }
 
+static void a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_agent(void **state)
+{
+    (void)state;
+    assert_rendered("{\"destinations\":[{\"name\":\"*\",\"namespace\":\"*\"},"
+                    "{\"server\":\"!https://p?agentName={b,{c,d}}\",\"namespace\":\"kube-*\"}]}",
+                    false,
+                    "{\"destinations\":[" HERE(
+                        "*") ",{\"server\":"
+                             "\"!https://kubernetes.default.svc\",\"namespace\":\"kube-*\"}]}");
+}
+
 static void source_namespaces_stay_in_destination_mapping(void **state)
 {
     (void)state;
@@ -194,9 +247,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(destinations_decide),
+        cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_everybody),
+        cmocka_unit_test(a_long_denial_denies_everybody),
         cmocka_unit_test(source_namespaces_decide_in_namespace_mapping),
         cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),
         cmocka_unit_test(what_a_server_denies_in_some_namespaces_is_denied_there),
+        cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_agent),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
         cmocka_unit_test(only_what_the_user_desired_is_sent),
     };

@@ -150,6 +150,7 @@ void hub_start(hub *h)
                     .arg = h},
         .sealing = h->sealing,
         .clock = &h->clock,
+        .log = h->log,
         .metrics = h->metrics,
         .source = AB_SOURCE_PRINCIPAL,
         .uid = "principal-1",

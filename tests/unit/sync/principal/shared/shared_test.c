@@ -5,6 +5,7 @@
  */
 #include "schema/attributes.h"
 #include "sync/object/secret.h"
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/edit.h"
 #include "tests/unit/sync/world/hub.h"
 #include "tests/unit/sync/world/samples.h"
@@ -158,6 +159,34 @@ static void a_project_that_changes_comes_and_goes(void **state)
     fake_store_erase(h.store, PROJECT);
     hub_settle(&h);
     assert_false(has("a2", PROJECT));
+}
+
+/* As Argo CD: nested braces, which are no glob here. */
+static void a_denial_that_cannot_be_evaluated_takes_project_and_secrets_from_all(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&h.clock, &h.log);
+    put_project("*");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_true(has("a1", SECRET));
+    put_project("*\"},{\"name\":\"!{a,{b,c}}1");
+    hub_settle(&h);
+    assert_false(has("a1", PROJECT));
+    assert_false(has("a1", SECRET));
+    assert_false(has("a2", SECRET));
+    hub_add(&h, "a3"); /* for which it is read */
+    hub_settle(&h);
+    assert_false(has("a3", SECRET));
+    assert_int_equal(logged_count(file, "cannot evaluate a denied destination"), 1);
+    assert_int_equal(logged_count(file, "object=" PROJECT " glob={a,{b,c}}1"), 1);
+    put_project("*\"},{\"name\":\"!a1");
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+    assert_true(has("a2", SECRET));
+    ab_log_free(h.log);
+    h.log = NULL;
+    fclose(file);
 }
 
 static void a_project_of_another_namespace_is_not_sent(void **state)
@@ -633,6 +662,7 @@ int main(void)
         TEST(a_project_goes_to_the_agents_it_is_for),
         TEST(what_is_read_before_the_store_has_shown_it_is_not_sent),
         TEST(a_project_that_changes_comes_and_goes),
+        TEST(a_denial_that_cannot_be_evaluated_takes_project_and_secrets_from_all),
         TEST(a_project_of_another_namespace_is_not_sent),
         TEST(an_ignored_project_is_taken_away),
         TEST(a_mirrored_project_is_not_sent),

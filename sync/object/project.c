@@ -55,11 +55,11 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Percent-decode in place, up to the end of the value of a query's parameter. */
-static void decode(char *value)
+/* Percent-decode in place, up to a character that ends it. */
+static void decode(char *value, const char *ends)
 {
     char *out = value;
-    for (const char *in = value; *in != '\0' && *in != '&' && *in != '#'; in++) {
+    for (const char *in = value; *in != '\0' && strchr(ends, *in) == NULL; in++) {
         bool coded = in[0] == '%' && hex_digit(in[1]) >= 0 && hex_digit(in[2]) >= 0;
         *out++ = coded ? (char)(hex_digit(in[1]) * 16 + hex_digit(in[2])) : *in;
         in += coded ? 2 : 0;
@@ -67,18 +67,36 @@ static void decode(char *value)
     *out = '\0';
 }
 
-/* "https://proxy:9090?agentName=GLOB", as Argo CD's cluster Secrets of agents have it: the glob, in
- * place; NULL when there is none. */
-static char *agent_in_url(char *server)
+/* "https://proxy:9090?agentName=GLOB", as argocd-agent has it: where the glob begins. */
+static char *agent_in_query(char *server)
 {
     static const char name[] = "agentName=";
     char *at = strchr(server, '?');
     while (at != NULL && strncmp(at + 1, name, sizeof(name) - 1) != 0)
         at = strchr(at + 1, '&');
-    if (at == NULL)
+    return at == NULL ? NULL : at + sizeof(name);
+}
+
+/* "https://principal:9090/agents/GLOB", as live access has it. */
+static char *agent_in_path(char *server)
+{
+    static const char name[] = "/agents/";
+    char *scheme = strstr(server, "://");
+    char *path = strchr(scheme == NULL ? server : scheme + 3, '/');
+    return path == NULL || strncmp(path, name, sizeof(name) - 1) != 0 ? NULL
+                                                                      : path + sizeof(name) - 1;
+}
+
+/* The glob in the address of a cluster Secret, in place; NULL when there is none. */
+static char *agent_in_url(char *server)
+{
+    char *value = agent_in_query(server);
+    const char *ends = value != NULL ? "&#" : "/#";
+    if (value == NULL)
+        value = agent_in_path(server);
+    if (value == NULL)
         return NULL;
-    char *value = at + sizeof(name);
-    decode(value);
+    decode(value, ends);
     return value[0] == '\0' ? NULL : value;
 }
 

@@ -15,10 +15,11 @@ void ab_project_free(ab_project *project);
 
 /**
  * Is it for this agent: does a destination's name, a glob, match its name (or, without a name, its
- * server: "*", or a URL with a glob as agentName in its query), and is none of them a denial
- * ("!glob", "!server") that matches? The denial of a server counts where its namespace is "*": else
- * only these namespaces are denied. In namespace mapping one of the source namespaces, a glob or a
- * /regular expression/, must match too: that is where the agent's Applications live.
+ * server: "*", or a URL with a glob as agentName in its query, or after /agents/ in its path), and
+ * is none of them a denial ("!glob", "!server") that matches? The denial of a server counts where
+ * its namespace is "*": else only these namespaces are denied. In namespace mapping one of the
+ * source namespaces, a glob or a /regular expression/, must match too: that is where the agent's
+ * Applications live.
  *
  * A denial whose glob cannot be evaluated (ab_glob_is_valid) denies every agent.
  */

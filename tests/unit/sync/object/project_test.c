@@ -112,6 +112,25 @@ static void a_denial_that_cannot_be_evaluated_denies_everybody(void **state)
     assert_true(is_for_beside("\"name\":\"{b,{c,d}}\""));
 }
 
+/* As live access and registration have it in cluster Secrets. */
+static void the_address_of_live_access_names_an_agent(void **state)
+{
+    (void)state;
+    assert_false(is_for_beside("\"server\":\"!https://p:9090/agents/a1\",\"namespace\":\"*\""));
+    assert_false(is_for_beside("\"server\":\"!https://*/agents/a%31/\",\"namespace\":\"*\""));
+    assert_false(is_for_beside("\"server\":\"!*/agents/?1#x\",\"namespace\":\"*\""));
+    assert_true(is_for_beside("\"server\":\"!https://p:9090/agents/a2\",\"namespace\":\"*\""));
+    assert_true(is_for_beside("\"server\":\"!https://p:9090/k/agents/a1\",\"namespace\":\"*\""));
+    assert_true(
+        is_for_beside("\"server\":\"!https://p/agents/a1?agentName=a2\",\"namespace\":\"*\""));
+#define AT_PRINCIPAL(name) "{\"destinations\":[{\"server\":\"https://p:9090/agents/" name "\"}]}"
+    assert_true(is_for(AT_PRINCIPAL("a1"), "a1", true));
+    assert_true(is_for(AT_PRINCIPAL("a*#"), "a1", true));
+    assert_false(is_for(AT_PRINCIPAL("a2"), "a1", true));
+    assert_false(is_for(AT_PRINCIPAL("a1?x=y"), "a1", true));
+    assert_false(is_for(AT_PRINCIPAL(""), "a1", true));
+}
+
 /* Also where it is longer than a glob may be, and than a name could ever be. */
 static void a_long_denial_denies_everybody(void **state)
 {
@@ -248,6 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(destinations_decide),
         cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_everybody),
+        cmocka_unit_test(the_address_of_live_access_names_an_agent),
         cmocka_unit_test(a_long_denial_denies_everybody),
         cmocka_unit_test(source_namespaces_decide_in_namespace_mapping),
         cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),

@@ -113,6 +113,9 @@ typedef struct {
      * (schema/labels.h), any text. @param why  when not: what it is told, up to what to do about
      * it. An agent that is connected already: ab_transport_refuse */
     bool (*admits)(void *arg, const char *agent, const char *mode, ab_str labels, ab_error *why);
+    /** PRINCIPAL, over gRPC; may be NULL. `agent`, which proved who it is, asks for its events, and
+     * was not added (ab_transport_add_agent). It asks again and again. */
+    void (*on_unserved)(void *arg, const char *agent);
     /** PRINCIPAL, over gRPC; may be NULL: none is. Is the certificate with this SHA-256 fingerprint
      * (32 bytes) revoked, beside those of grpc.auth.revoked? When the answers change:
      * ab_transport_recheck */

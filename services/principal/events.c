@@ -193,6 +193,15 @@ static void on_writable(void *arg, const char *agent)
     ab_live_hub_writable(ab_principal_live_hub(s->live), agent);
 }
 
+/* One that could register itself is told of where that is decided. Which agents there are is not
+ * known before the store is read. */
+static void on_unserved(void *arg, const char *agent)
+{
+    const service *s = arg;
+    if (s->registration == NULL && s->base.listed)
+        ab_presence_log_note_unserved(s->presence_log, agent);
+}
+
 static bool is_revoked(void *arg, const uint8_t *fingerprint)
 {
     const service *s = arg;
@@ -217,6 +226,7 @@ ab_transport_events ab_principal_events_of_transport(service *s)
         .on_writable = on_writable,
         .on_side = on_side,
         .admits = ab_principal_agents_admit,
+        .on_unserved = on_unserved,
         .is_revoked = is_revoked,
         .arg = s,
     };

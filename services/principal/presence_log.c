@@ -7,6 +7,9 @@
 
 #include <stdlib.h>
 
+/* Names that are remembered: when there are more, all are told of again. */
+#define UNSERVED_MAX 1000
+
 struct agent {
     ab_log_quota lines;
     ab_link in_held; /* while the last line about it is not true; else in no list */
@@ -19,6 +22,8 @@ struct ab_presence_log {
     const ab_clock *clock;
     ab_map *agents; /* name -> struct agent */
     ab_link held;
+    ab_map *unserved; /* names that were logged -> anything; NULL: none yet */
+    ab_log_quota unserved_lines;
 };
 
 ab_presence_log *ab_presence_log_new(ab_log *log, const ab_clock *clock)
@@ -39,6 +44,7 @@ void ab_presence_log_free(ab_presence_log *l)
     if (l == NULL)
         return;
     ab_map_free(l->agents, NULL);
+    ab_map_free(l->unserved, NULL);
     free(l);
 }
 
@@ -78,6 +84,25 @@ void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *
         ab_link_remove(&a->in_held);
     else
         ab_list_append(&l->held, &a->in_held);
+}
+
+void ab_presence_log_note_unserved(ab_presence_log *l, const char *agent)
+{
+    int64_t held = 0;
+    if (l->unserved == NULL)
+        l->unserved = ab_map_new();
+    if (l->unserved == NULL || ab_map_find(l->unserved, ab_str_of(agent)) != NULL ||
+        !ab_log_quota_pass(&l->unserved_lines, ab_clock_mono_ms(l->clock), &held))
+        return;
+    AB_WARN(l->log, MAIN,
+            "an agent that has logged in is not served: neither option agents nor a cluster Secret "
+            "names it",
+            AB_KV("agent", agent), AB_KV("held_back", held));
+    (void)ab_map_make(l->unserved, ab_str_of(agent), 1); /* without memory it is told again */
+    if (ab_map_count(l->unserved) >= UNSERVED_MAX) {
+        ab_map_free(l->unserved, NULL);
+        l->unserved = NULL;
+    }
 }
 
 void ab_presence_log_tick(ab_presence_log *l)

@@ -3,7 +3,8 @@
  * Lines of the log about agents that connect and disconnect. Each agent causes as many a minute as
  * of ab_log_quota, so that one that does so all the time does not fill the log, and a whole fleet
  * that comes back has its lines. What was logged last about an agent is true when its minute is
- * over: a change that was held back is logged then. Loop thread.
+ * over: a change that was held back is logged then. Agents that are not served share their lines:
+ * an authority may have made certificates for any number of them. Loop thread.
  */
 #pragma once
 
@@ -21,6 +22,9 @@ void ab_presence_log_free(ab_presence_log *l);
 void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *peer);
 /** May another line that follows from that go into the log? @param held  as of ab_log_quota_pass */
 bool ab_presence_log_may(ab_presence_log *l, const char *agent, int64_t *held);
+/** The agent has logged in, and is not served: logged once, and of all such agents as many lines a
+ * minute as of ab_log_quota. */
+void ab_presence_log_note_unserved(ab_presence_log *l, const char *agent);
 /** Log what was held back for a minute. */
 void ab_presence_log_tick(ab_presence_log *l);
 /** The agent is not served any more. */

@@ -141,7 +141,10 @@ static void attach(ab_grpc_call *c, ab_grpc_link *l)
 void ab_grpc_stream_open(ab_grpc_call *c)
 {
     ab_grpc_link *l = ab_grpc_find(c->grpc, ab_str_of(c->identity.agent));
+    const ab_transport_events *up = &c->grpc->base.env.events;
     if (l == NULL || !ab_grpc_link_is_served(l)) {
+        if (up->on_unserved != NULL)
+            up->on_unserved(up->arg, c->identity.agent);
         ab_rpc_finish(c->call, AB_RPC_UNAVAILABLE, "this agent is not served");
         return;
     }

@@ -101,15 +101,23 @@ class Stranger:
             got += part
         return got
 
-    def data(self, stream):
-        """The payload of the first DATA frame of this stream."""
+    def next_frame(self, stream, kind, flags=0):
+        """The payload of the next frame of this kind on this stream, with these flags."""
         while True:
             head = self.exactly(9)
             payload = self.exactly(int.from_bytes(head[:3], "big"))
             if head[3] == SETTINGS and head[4] != ACK:  # before that its windows are small
                 self.send(frame(SETTINGS, ACK))
-            if head[3] == DATA and int.from_bytes(head[5:9], "big") == stream:
+            if head[3] == kind and head[4] & flags == flags and int.from_bytes(head[5:9], "big") == stream:
                 return payload
+
+    def data(self, stream):
+        """The payload of the first DATA frame of this stream."""
+        return self.next_frame(stream, DATA)
+
+    def wait_for_end(self, stream):
+        """The other side has answered it with a status."""
+        self.next_frame(stream, HEADERS, END_STREAM)
 
     def close(self):
         self.sock.close()

@@ -26,8 +26,8 @@ class LogLines(Fleet):
         config["grpc"]["auth"] = {"revoked": str(self.revoked)}
         return dict(config, agents=[{"name": "w1", "mode": "managed"}, {"name": "w2", "mode": "managed"}])
 
-    def connect(self):
-        agent = Stranger(self.grpc_port, "w2")
+    def connect(self, name="w2"):
+        agent = Stranger(self.grpc_port, name)
         self.addCleanup(agent.close)
         return agent
 
@@ -36,9 +36,9 @@ class LogLines(Fleet):
         agent.begin(stream, AUTHENTICATE)
         agent.say(stream, message(login("mtls", mode=mode)), END_STREAM)
 
-    def connected(self):
+    def connected(self, name="w2"):
         """A connection with an access token."""
-        agent = self.connect()
+        agent = self.connect(name)
         self.log_in(agent, 1)
         answer = agent.data(1)[5:]
         length = answer[1] & 127 | answer[2] << 7
@@ -65,6 +65,15 @@ class LogLines(Fleet):
             wait_for("it is the other", lambda: self.principal.metric("argobus_grpc_streams_cut_total") == 2 * number + 1)
         for line in ("replaying the agent's log agent=w2", "agent connected agent=w2", "stream opened agent=w2"):
             self.is_logged_less(line)
+
+    def test_an_agent_that_is_not_served(self):
+        """It is told of once, though it asks again and again."""
+        agent, token = self.connected("w10")
+        for number in range(TIMES):
+            agent.begin(3 + 2 * number, SUBSCRIBE, token)
+        agent.wait_for_end(1 + 2 * TIMES)
+        line = "an agent that has logged in is not served: neither option agents nor a cluster Secret names it agent=w10"
+        self.assertEqual(self.principal.log.read_text().count(line), 1)
 
     def test_calls_whose_certificate_is_revoked(self):
         agent, token = self.connected()

@@ -122,6 +122,36 @@ static void one_that_is_removed_is_forgotten(void **state)
     assert_int_equal(logged_count(t.lines, "agent disconnected"), 4);
 }
 
+static void one_that_is_not_served_is_told_of_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        ab_presence_log_note_unserved(t.presence, "w1");
+    t.ms += MINUTE_MS;
+    ab_presence_log_note_unserved(t.presence, "w1");
+    ab_presence_log_note_unserved(t.presence, "w2");
+    assert_int_equal(logged_count(t.lines, "agent=w1 held_back=0"), 1);
+    assert_int_equal(logged_count(t.lines, "agent=w2 held_back=0"), 1);
+    assert_int_equal(logged_count(t.lines, "is not served"), 2);
+}
+
+/* However many names an authority has made certificates for, and whatever was remembered. */
+static void those_that_are_not_served_share_ten_lines_a_minute(void **state)
+{
+    (void)state;
+    for (unsigned minute = 0; minute < 150; minute++) {
+        for (unsigned i = 0; i < 100; i++) {
+            char name[32];
+            snprintf(name, sizeof(name), "m%u-%u", minute, i);
+            ab_presence_log_note_unserved(t.presence, name);
+        }
+        t.ms += MINUTE_MS;
+    }
+    assert_int_equal(logged_count(t.lines, "is not served"), 150 * AB_LOG_QUOTA_LINES);
+    ab_presence_log_note_unserved(t.presence, "m0-0"); /* forgotten, so as to remember others */
+    assert_int_equal(logged_count(t.lines, "agent=m0-0 held_back=90"), 1);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -132,6 +162,8 @@ int main(void)
         CASE(the_last_line_is_true_when_the_minute_is_over),
         CASE(what_is_true_again_is_not_repeated),
         CASE(one_that_is_removed_is_forgotten),
+        CASE(one_that_is_not_served_is_told_of_once),
+        CASE(those_that_are_not_served_share_ten_lines_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,20 @@ static ab_err make_gopeer(ab_agent_live *l, const ab_daemon *d, const char *sour
 
 /* ----- life ----- */
 
+/* What would open something, if it were on. */
+static void warn_of_unused(const ab_daemon *d)
+{
+    bool exec = ab_config_bool(d->config, "live.exec");
+    bool redis = ab_config_str(d->config, "live.redis.address") != NULL;
+    if (ab_config_bool(d->config, "live.enabled") || (!exec && !redis))
+        return;
+    AB_WARN(d->log, LIVE,
+            "options of live access have no effect: set live.enabled to true, or take them out",
+            AB_KV("options", exec && redis ? "live.exec, live.redis.address"
+                             : exec        ? "live.exec"
+                                           : "live.redis.address"));
+}
+
 ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live **out,
                          ab_error *err)
 {
@@ -93,6 +107,7 @@ ab_err ab_agent_live_new(ab_service *service, const char *source, ab_agent_live 
     if (l == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     *out = l;
+    warn_of_unused(service->daemon);
     ab_err e = ab_service_live_init(&l->base, service,
                                     ab_config_str(service->daemon->config, "live.principal"), err);
     if (e == AB_ERR_OK)

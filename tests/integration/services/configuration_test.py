@@ -114,6 +114,13 @@ class BadConfiguration(Configuration):
         self.assertEqual(self.check(*tls), (0, ""))
         self.says("live access cannot use kafka.tls", *tls, "--set", "live.enabled=true", "--set", "kafka.tls.ca=w1.crt")
 
+    def test_options_without_effect_are_named(self):
+        line = "have no effect: set live.enabled to true, or take them out options="
+        redis = ["--set", "live.redis.address=argocd-redis:6379"]
+        self.says(line + "live.exec\n", "--set", "live.exec=true")
+        self.says(line + "live.redis.address\n", *redis)
+        self.says(line + '"live.exec, live.redis.address"\n', *redis, "--set", "live.exec=true")
+
     def test_a_broker_is_no_url(self):
         self.refused('"https://kafka-1:9092" is a URL', "write host:port",
                      text=self.file.read_text().replace("127.0.0.1:1", "https://kafka-1:9092"))

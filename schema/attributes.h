@@ -77,6 +77,8 @@
     "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster                            \
                                       */
 #define AB_NAME_GPG_KEYS "argocd-gpg-keys-cm"
+/* Argo CD's name of the cluster that it runs in; no agent has it. */
+#define AB_NAME_LOCAL_CLUSTER "in-cluster"
 /* Of a cluster Secret: an application-controller leaves the cluster alone. */
 #define AB_ANN_SKIP_RECONCILE "argocd.argoproj.io/skip-reconcile"
 /* Of an Application: what it deployed is deleted with it. May go on with a slash and how. */

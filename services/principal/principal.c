@@ -49,6 +49,11 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: name \"%s\" is not a DNS label (a-z, 0-9 and -, at most 63)",
                        name == NULL ? "" : name);
+    if (strcmp(name, AB_NAME_LOCAL_CLUSTER) == 0)
+        return ab_fail(err, AB_ERR_CONFIG,
+                       "agents: name \"" AB_NAME_LOCAL_CLUSTER
+                       "\" is Argo CD's name of the control plane's own cluster: give the agent "
+                       "another one");
     if (mode != NULL && strcmp(mode, "managed") != 0 && strcmp(mode, "autonomous") != 0)
         return ab_fail(err, AB_ERR_CONFIG,
                        "agents: mode \"%s\" of %s is neither \"managed\" nor \"autonomous\"", mode,

@@ -193,6 +193,13 @@ static struct naming *take_name(ab_registry *r, const ab_object *secret)
                 AB_KV("value", agent));
         return NULL;
     }
+    if (ab_str_is(agent, AB_NAME_LOCAL_CLUSTER)) {
+        AB_WARN(r->log, MAIN,
+                "a cluster Secret names no agent: in-cluster is Argo CD's name of the control "
+                "plane's own cluster",
+                AB_KV("secret", ab_object_key(secret)), AB_KV("label", AB_LABEL_AGENT_NAME));
+        return NULL;
+    }
     return take_over(r, secret, agent);
 }
 

@@ -18,7 +18,7 @@ static void render_destination(ab_spanw *w, ab_spanv destination)
     ab_spanw_key(w, AB_STR("destination"));
     ab_spanw_object(w);
     ab_spanw_members(w, destination, replaced);
-    ab_spanw_key_str(w, "name", AB_STR("in-cluster"));
+    ab_spanw_key_str(w, "name", AB_STR(AB_NAME_LOCAL_CLUSTER));
     ab_spanw_key_str(w, "server", AB_STR(""));
     ab_spanw_object_end(w);
 }

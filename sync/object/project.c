@@ -2,13 +2,13 @@
 #include "sync/object/project.h"
 
 #include "base/core/pattern.h"
+#include "schema/attributes.h"
 #include "sync/object/copy.h"
 #include "sync/object/render.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCAL_NAME   "in-cluster"
 #define LOCAL_SERVER "https://kubernetes.default.svc"
 
 /* A destination as far as routing goes. */
@@ -238,7 +238,7 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
         ab_spanw_object(w);
         ab_spanw_members(w, destination, replaced);
         if (!rule.deny)
-            ab_spanw_key_str(w, "name", AB_STR(LOCAL_NAME));
+            ab_spanw_key_str(w, "name", AB_STR(AB_NAME_LOCAL_CLUSTER));
         ab_spanw_key_str(w, "server", rule.deny ? AB_STR("!" LOCAL_SERVER) : AB_STR(LOCAL_SERVER));
         ab_spanw_object_end(w);
     }

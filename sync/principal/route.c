@@ -24,7 +24,7 @@ ab_str ab_principal_route(const ab_principal *p, const ab_object *hub)
         return ab_object_namespace(hub);
     ab_str name =
         ab_span_plain(ab_span_path(ab_object_field(hub, "spec"), "destination", "name", NULL));
-    return name.len == 0 || ab_str_is(name, "in-cluster") ? AB_STR_NONE : name;
+    return name.len == 0 || ab_str_is(name, AB_NAME_LOCAL_CLUSTER) ? AB_STR_NONE : name;
 }
 
 /* What the former agent said and is asked for means nothing any more. */

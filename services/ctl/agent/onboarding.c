@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/agent/onboarding.h"
 
+#include "schema/attributes.h"
 #include "schema/topics.h"
 #include "services/ctl/pki/options.h"
+
+#include <string.h>
 
 ab_err ab_onboarding_check_name(const char *agent, ab_error *err)
 {
@@ -123,6 +126,11 @@ ab_err ab_onboarding_read(const ab_ctl *ctl, ab_onboarding *out, ab_error *err)
                        .live_server = ab_pki_value(ctl, "live-server", "argobus-principal:9090"),
                        .strimzi = ab_ctl_value(ctl, "strimzi-cluster")};
     ab_err e = ab_onboarding_check_name(o.agent, err);
+    if (strcmp(o.agent, AB_NAME_LOCAL_CLUSTER) == 0)
+        e = ab_fail(err, AB_ERR_INVALID,
+                    "\"" AB_NAME_LOCAL_CLUSTER
+                    "\" is Argo CD's name of the control plane's own cluster: give the agent "
+                    "another name");
     if (e == AB_ERR_OK)
         e = check_choices(&o, err);
     if (e == AB_ERR_OK)

@@ -7,6 +7,7 @@
  */
 #include "services/principal/registration/registration.h"
 
+#include "schema/attributes.h"
 #include "schema/labels.h"
 #include "services/principal/registration/registration_priv.h"
 
@@ -125,6 +126,19 @@ static bool refuse(ab_registration *r, const char *agent, ab_error *why, const c
     return false;
 }
 
+/* Why no agent of this name may register; NULL: it may. In namespace mapping an agent gets what is
+ * in the namespace of its name, and an autonomous one writes its Applications there. */
+static const char *find_fault(const ab_registration *r, const char *agent)
+{
+    if (strcmp(agent, r->namespace) == 0)
+        return "its name is that of the principal's own namespace";
+    if (strcmp(agent, AB_NAME_LOCAL_CLUSTER) == 0)
+        return "its name is Argo CD's for the control plane's own cluster";
+    return ab_registration_policy_allows(&r->policy, agent)
+               ? NULL
+               : "its name does not match registration.names of the principal";
+}
+
 static bool has_secret(const ab_registration *r, const char *agent)
 {
     return ab_map_find(r->owners, ab_str_of(agent)) != NULL;
@@ -152,8 +166,9 @@ bool ab_registration_ask(ab_registration *r, const char *agent, const char *clai
 {
     if (r == NULL || ab_map_find(r->queued, ab_str_of(agent)) != NULL || has_secret(r, agent))
         return true;
-    if (listed && !ab_registration_policy_allows(&r->policy, agent))
-        return refuse(r, agent, why, "its name does not match registration.names of the principal");
+    const char *fault = find_fault(r, agent);
+    if (listed && fault != NULL)
+        return refuse(r, agent, why, fault);
     if (is_full(r))
         return !listed || refuse(r, agent, why,
                                  "registration.max of the principal is reached; remove cluster "
@@ -252,10 +267,9 @@ static bool is_wanted(ab_registration *r, const char *agent, struct ab_registeri
 {
     if (r->env.is_served(r->env.arg, agent) || has_secret(r, agent))
         return false;
-    if (q->decided || ab_registration_policy_allows(&r->policy, agent))
-        return q->decided = true;
-    (void)refuse(r, agent, NULL, "its name does not match registration.names");
-    return false;
+    const char *fault = q->decided ? NULL : find_fault(r, agent);
+    q->decided = fault == NULL;
+    return q->decided || refuse(r, agent, NULL, fault);
 }
 
 static void create_queued(ab_registration *r)

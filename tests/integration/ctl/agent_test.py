@@ -94,6 +94,7 @@ class Agent(Ctl):
     def test_bad_input_writes_nothing(self):
         brokers = ("--brokers", "k:9093")
         for said, *args in (("is not a name for an agent", "W1", *brokers), ("is not a name for an agent", "a.b", *brokers),
+                            ("Argo CD's name of the control plane's own cluster", "in-cluster", *brokers),
                             ("needs the brokers", "w1"), ("needs the principal's address", "w1", "--transport", "grpc"),
                             ("is for --transport grpc", "w1", *brokers, "--address", "p:1"),
                             ("are for --transport kafka", "w1", "--transport", "grpc", "--address", "p:1", *brokers),

@@ -225,6 +225,17 @@ class BadLiveFronts(Configuration):
                      args=settings(redis_listen="127.0.0.1:0", redis_tls_cert=CERTS / "server.crt"))
 
 
+class BadAgents(Configuration):
+    program = "argobus-principal"
+    head = ""
+
+    def test_no_agent_is_called_as_the_control_planes_own_cluster(self):
+        text = self.file.read_text()
+        self.refused('agents: name "in-cluster" is Argo CD\'s name', text=f"{text}agents: [{{name: in-cluster}}]\n")
+        self.file.write_text(f"{text}agents: [{{name: in-cluster-1}}]\n")
+        self.assertEqual(self.check(), (0, ""))
+
+
 class Samples(unittest.TestCase):
     def test_both_can_run_on_one_machine_where_the_page_on_upgrades_looks_for_them(self):
         root = pathlib.Path(__file__).resolve().parents[3]

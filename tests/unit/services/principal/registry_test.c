@@ -171,6 +171,7 @@ static void only_cluster_secrets_with_a_possible_name_count(void **state)
     (void)state;
     see("one", "repository", "a");
     see("two", "cluster", "A_1");
+    see("two", "cluster", "in-cluster");
     assert_string_equal(t.told, "");
     see("three", "cluster", "a");
     see("three", "cluster", "A_1");

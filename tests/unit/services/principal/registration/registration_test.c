@@ -98,7 +98,7 @@ static void load_config(void)
     snprintf(key, sizeof(key), "registration.token-key=%s", t.key_file);
     const char *const set[] = {"registration.enabled=true",
                                "registration.server=https://principal:9090",
-                               "registration.names=w*,e*,other",
+                               "registration.names=w*,e*,other,argocd,in-cluster",
                                "registration.labels=*",
                                "registration.max=45",
                                key};
@@ -415,6 +415,23 @@ static void who_is_not_allowed_is_told_so(void **state)
     assert_int_equal(t.count, 0);
 }
 
+/* What is the control plane's own would be the agent's, whatever registration.names says. */
+static void the_control_planes_own_names_are_not_given_away(void **state)
+{
+    ab_error why = {0};
+    (void)state;
+    assert_true(ab_registration_ask(t.r, "argocd", NULL, AB_STR_NONE, false, NULL));
+    assert_true(ab_registration_ask(t.r, "in-cluster", NULL, AB_STR_NONE, false, NULL));
+    pass(5000);
+    assert_int_equal(t.count, 0);
+    assert_false(ab_registration_ask(t.r, "argocd", NULL, AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, "the principal's own namespace"));
+    assert_false(ab_registration_ask(t.r, "in-cluster", NULL, AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, "the control plane's own cluster"));
+    pass(5000);
+    assert_int_equal(t.count, 0);
+}
+
 /* Agents that have a Secret count as well as those that are to get one. */
 static void no_more_register_than_there_may_be(void **state)
 {
@@ -527,6 +544,7 @@ int main(void)
         TEST(a_refresh_does_not_overwrite_a_change_of_somebody_else),
         TEST(a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now),
         TEST(who_is_not_allowed_is_told_so),
+        TEST(the_control_planes_own_names_are_not_given_away),
         TEST(no_more_register_than_there_may_be),
         TEST(another_key_refreshes_all_secrets),
     };

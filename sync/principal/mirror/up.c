@@ -118,14 +118,19 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
     return ab_principal_take_stray_answer(peer, event, delivery, ab_str_of(key));
 }
 
+/* An end does not: an agent could name what never was, and each name would be remembered. What is
+ * here, as the store shows, is known also where principal.data was lost. */
+static bool makes_mirror(ab_type type)
+{
+    return type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR && type != AB_TYPE_DELETE;
+}
+
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_target target,
                         ab_type type)
 {
     ab_principal *p = peer->principal;
     char key[AB_OBJECT_KEY_MAX];
     ab_task task = {.event = event, .delivery = delivery, .type = type};
-    /* An end too: what is known of the mirror may have been lost. */
-    bool state = type != AB_TYPE_PROCESSED && type != AB_TYPE_ERROR;
     ab_str name;
     const ab_kind *kind = source_of(event, target, &name);
     if (!ab_principal_read_version(p, event, &task.version))
@@ -137,7 +142,7 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
     if (type != AB_TYPE_DELETE && !ab_mirror_may_have(p, ab_str_of(peer->name), ab_str_of(key)))
         return refuse_name(peer, key);
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(key));
-    if (m == NULL && !state)
+    if (m == NULL && !makes_mirror(type))
         return take_stray(peer, event, delivery, type, key);
     if (m != NULL && is_anothers(m, peer))
         return type == AB_TYPE_DELETE ? take_stray(peer, event, delivery, type, key) : "taken";

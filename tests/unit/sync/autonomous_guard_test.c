@@ -223,6 +223,26 @@ static void what_was_not_observed_while_the_log_was_not_ready_is_held(void **sta
     assert_int_equal(hub_count(), 5);
 }
 
+/* An agent can name as many as it likes. What is here is known all the same. */
+static void the_end_of_what_never_was_is_not_remembered(void **state)
+{
+    (void)state;
+    char key[64];
+    put_local(2);
+    world_start(&w);
+    world_crash_agent(&w);
+    size_t rows = ab_map_count(w.hub_cache.rows);
+    for (uint64_t i = 0; i < 100; i++) {
+        snprintf(key, sizeof(key), "Application/argocd/n%d", (int)i);
+        say_up_in(UINT32_MAX, key, AB_TYPE_DELETE, NULL, i + 1);
+    }
+    world_settle(&w);
+    assert_int_equal(fake_log_open(w.up), 0);
+    assert_int_equal(ab_map_count(w.hub_cache.rows), rows);
+    assert_null(fake_store_find(w.hub, "Application/w1/n0"));
+    assert_null(fake_store_find(w.hub, "Application/w1/n1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +257,7 @@ int main(void)
         AUTONOMOUS(what_comes_back_is_not_held_any_more),
         AUTONOMOUS(what_was_observed_while_the_log_was_not_ready_is_not_held),
         AUTONOMOUS(what_was_not_observed_while_the_log_was_not_ready_is_held),
+        AUTONOMOUS(the_end_of_what_never_was_is_not_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

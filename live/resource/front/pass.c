@@ -103,6 +103,14 @@ static int64_t length_of(const ab_live_field *fields, size_t count)
     return (int64_t)length;
 }
 
+/* A client would follow it with its token, to whatever host, or to another agent's path, and with
+ * 307 and 308 it would change something there: the agent would act with the rights of its viewer.
+ */
+static bool is_redirect(int status)
+{
+    return status >= 300 && status < 400 && status != 304;
+}
+
 static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
 {
     ab_resource_front_request *r = arg;
@@ -111,6 +119,11 @@ static void on_answer(void *arg, int status, const ab_live_field *fields, size_t
     if (r->status != 0) { /* of a log that goes on */
         if (status != 200)
             ab_https_abort(r->http);
+        return;
+    }
+    if (is_redirect(status)) {
+        ab_resource_front_refuse(r, 502,
+                                 "the agent answered with a redirect, which is not passed on");
         return;
     }
     for (size_t i = 0; i < count && kept < AB_LIVE_FIELDS_MAX; i++) {
@@ -128,6 +141,8 @@ static void on_data(void *arg, ab_str bytes)
 {
     ab_resource_front_request *r = arg;
     ab_err e = AB_ERR_OK;
+    if (r->down_ended)
+        return; /* it was refused */
     r->owed += bytes.len;
     if (r->resumable)
         e = ab_resource_logs_feed(&r->logs, bytes, &r->down);

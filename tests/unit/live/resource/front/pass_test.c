@@ -94,6 +94,40 @@ static void an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut(void **st
     ab_buf_fini(&out);
 }
 
+/* client-go follows one with its token, whatever the host. */
+static void a_redirect_of_an_agent_is_not_passed_on(void **state)
+{
+    static const int statuses[] = {300, 301, 302, 303, 307, 308};
+    static const ab_live_field elsewhere[] = {
+        {{"location", 8}, {"http://elsewhere/agents/w2/api", 30}}};
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        int fd = bed_ask(b, i % 2 == 0 ? "GET" : "DELETE", PODS "/a");
+        ab_live_stream *s = bed_last(b)->stream;
+        assert_int_equal(ab_live_stream_answer(s, statuses[i], elsewhere, 1), AB_ERR_OK);
+        assert_int_equal(ab_live_stream_send(s, AB_STR("moved")), AB_ERR_OK);
+        ab_live_stream_end(s);
+        ab_buf_clear(&out);
+        bed_read(b, fd, "\r\n\r\n", &out);
+        ab_buf_putc(&out, '\0');
+        assert_non_null(strstr(out.ptr, "HTTP/1.1 502 "));
+        assert_null(strstr(out.ptr, "elsewhere"));
+        assert_null(strstr(out.ptr, "moved"));
+        bed_send(b, fd, "GET " PODS "/b HTTP/1.1\r\n" AS_W1 "\r\n");
+        JOINED_WAIT(&b->ends, strcmp(bed_last(b)->path, PODS "/b") == 0);
+        bed_answer(bed_last(b), 200, "next");
+        bed_read(b, fd, "next", &out);
+        close(fd);
+    }
+    int fd = bed_ask(b, "GET", PODS "/a");
+    assert_int_equal(ab_live_stream_answer(bed_last(b)->stream, 304, NULL, 0), AB_ERR_OK);
+    bed_read(b, fd, "HTTP/1.1 304 ", &out);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 static void when_a_client_goes_the_agent_stops(void **state)
 {
     static const char *const targets[] = {PODS, PODS "?watch=true", PODS "/a/log?follow=true"};
@@ -186,6 +220,7 @@ int main(void)
         TEST(an_agent_has_so_many_requests_and_then_429),
         TEST(what_is_not_answered_in_time_is_504_and_a_watch_has_no_end),
         TEST(an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut),
+        TEST(a_redirect_of_an_agent_is_not_passed_on),
         TEST(when_a_client_goes_the_agent_stops),
         TEST(a_client_that_does_not_read_stops_its_own_answer_and_no_other),
         TEST(clients_that_do_not_read_hold_so_much_in_all_and_no_more),

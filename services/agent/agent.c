@@ -91,9 +91,7 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
             AB_KV("reason", ab_gap_name(gap)));
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(s->machine);
-    if (ab_agent_is_replaying(s->machine))
-        ab_agent_replay(s->machine);
-    ab_agent_resync(s->machine, "gap");
+    ab_agent_gap(s->machine);
 }
 
 static void on_caught_up(void *arg, const char *agent)

@@ -91,18 +91,18 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch);
 void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err);
 /** Our log was replaced (AB_GAP_RECREATED). */
 void ab_agent_log_lost(ab_agent *a);
-/** Continuity of receiving was lost, or may have been: both ends are to compare what they hold.
- * @param why  for the log; a literal */
-void ab_agent_resync(ab_agent *a, const char *why);
+/** Continuity of receiving was lost: until ab_agent_caught_up, what comes may be long over, and
+ * both ends are to compare what they hold. */
+void ab_agent_gap(ab_agent *a);
 
 /** What it remembered is lost, and the principal's log is read from its beginning: no object that
  * the store has is written to until ab_agent_caught_up and all that came before is saved, for it
  * may be long over. Nothing counts as dealt with before all of it is in effect, or deferred. Before
- * all else, and again when the log is replaced meanwhile. */
+ * all else. */
 void ab_agent_replay(ab_agent *a);
 /** Is that not over yet? */
 bool ab_agent_is_replaying(const ab_agent *a);
-/** All that the log had at the start was received. */
+/** All that the log had at the start, or at the last gap, was received. */
 void ab_agent_caught_up(ab_agent *a);
 /** End it if all of that is saved; so do ab_agent_caught_up and ab_agent_tick. Before an event that
  * comes later, so that it counts until it is in effect. */

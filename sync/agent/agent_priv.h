@@ -256,6 +256,8 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
+/** Both ends are to compare what they hold. @param why  for the log; a literal */
+void ab_agent_resync(ab_agent *a, const char *why);
 /** Report the conflicting source to the principal, once our log has been read. */
 void ab_agent_report_conflict(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */

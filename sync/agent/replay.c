@@ -34,6 +34,14 @@ void ab_agent_replay(ab_agent *a)
     acknowledge_first(a); /* of what was read before: it holds nothing any more */
 }
 
+void ab_agent_gap(ab_agent *a)
+{
+    a->caught_up = false;
+    if (a->replaying)
+        ab_agent_replay(a);
+    ab_agent_resync(a, "gap");
+}
+
 void ab_agent_note_read(ab_agent_object *o)
 {
     ab_agent *a = o->agent;

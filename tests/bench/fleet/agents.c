@@ -68,7 +68,7 @@ static void on_gap(void *arg, const char *name, ab_gap gap)
     (void)name;
     if (gap == AB_GAP_RECREATED)
         ab_agent_log_lost(a->spoke.machine);
-    ab_agent_resync(a->spoke.machine, "gap");
+    ab_agent_gap(a->spoke.machine);
 }
 
 static void on_writable(void *arg, const char *name)

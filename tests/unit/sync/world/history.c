@@ -410,10 +410,12 @@ void links_change(int app)
 void logs_change(int app)
 {
     fake_log *log = below(2) ? m.w.down : m.w.up;
-    if (app == 0 && below(4) == 0)
-        fake_log_replay(log);
-    else
+    if (app > 0 || below(4) > 0)
         fake_log_compact(log);
+    else if (log == m.w.down)
+        world_rewind_agent(&m.w);
+    else
+        fake_log_replay(log);
 }
 
 void position_is_lost(int app)

@@ -513,13 +513,6 @@ void world_fini(world *w)
     ab_patterns_free(w->namespaces);
 }
 
-static void agent_gap(ab_agent *a)
-{
-    if (ab_agent_is_replaying(a))
-        ab_agent_replay(a);
-    ab_agent_resync(a, "gap");
-}
-
 void world_lose_log(world *w, struct world_link *link)
 {
     fake_log_lose(link->out);
@@ -531,7 +524,7 @@ void world_lose_log(world *w, struct world_link *link)
     if (link == &w->agent_link && w->principal != NULL)
         ab_principal_gap(w->principal, WORLD_HUB_NAMESPACE);
     else if (link == &w->principal_link && w->agent != NULL)
-        agent_gap(w->agent);
+        world_rewind_agent(w);
 }
 
 void world_connect(struct world_link *link, bool up)
@@ -601,6 +594,16 @@ static void tell_caught_up(world *w, const struct world_link *link)
         return;
     }
     ab_agent_caught_up(w->agent);
+}
+
+void world_rewind_agent(world *w)
+{
+    fake_log_replay(w->down);
+    if (w->agent == NULL)
+        return;
+    ab_agent_gap(w->agent);
+    if (w->agent_link.ready)
+        tell_caught_up(w, &w->agent_link);
 }
 
 static void become_ready(world *w, struct world_link *link)

@@ -107,6 +107,8 @@ void world_restore_desired(world *w, const ab_map *backup);
 void world_backup_free(ab_map *backup);
 /** The log that this machine writes is lost: both machines hear of it. */
 void world_lose_log(world *w, struct world_link *link);
+/** The agent's position goes back to the beginning, and it is told, if it is there. */
+void world_rewind_agent(world *w);
 /** Cut or mend both directions of one machine's link. */
 void world_connect(struct world_link *link, bool up);
 

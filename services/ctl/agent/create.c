@@ -171,7 +171,7 @@ static void say_next(const creation *c, const char *folder)
     printf("  kubectl --context CONTROL-PLANE apply -f %s/control-plane.yaml\n", folder);
     printf("  kubectl --context WORKLOAD-CLUSTER apply -f %s/workload-cluster.yaml\n", folder);
     printf("  helm --kube-context WORKLOAD-CLUSTER -n %s install argobus-agent CHART "
-           "-f %s/values.yaml\n",
+           "-f %s/values.yaml --set image.repository=REGISTRY/argobus\n",
            ns, folder);
 }
 

@@ -122,11 +122,16 @@ ab_err ab_provision_new(const ab_ctl *ctl, const char *agent, ab_provision **out
 
 void ab_provision_say_quota(const ab_provision *p, FILE *report)
 {
+    ab_buf brokers;
+    ab_buf_init(&brokers, AB_KAFKA_BROKERS_MAX);
+    ab_kafka_put_brokers(p->setup.config, &brokers);
     fprintf(report,
             "  kafka-configs.sh --bootstrap-server %s --alter --entity-type users --entity-name %s "
             "--add-config "
             "producer_byte_rate=2097152,consumer_byte_rate=8388608,request_percentage=10\n",
-            ab_config_item(p->setup.config, "kafka.brokers", 0), p->user + strlen("User:"));
+            ab_buf_status(&brokers) == AB_ERR_OK ? brokers.ptr : "BROKERS",
+            p->user + strlen("User:"));
+    ab_buf_fini(&brokers);
 }
 
 const char *ab_provision_prefix(const ab_provision *p)

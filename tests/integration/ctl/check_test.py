@@ -520,6 +520,7 @@ class Grants(Check):
         self.prefix = self.name = f"chk-{uuid.uuid4().hex[:8]}"
         self.admin = broker.environment(PREFIX=self.prefix)
         self.server = ("--bootstrap-server", self.admin["BOOTSTRAP"])
+        self.brokers = [f"{host}:{broker_ports()['tls']}" for host in ("127.0.0.1", "localhost")]
         done = broker.run(str(ROOT / "deploy/kafka/provision"), "agent", self.name, env=self.admin)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.addCleanup(broker.run, str(ROOT / "deploy/kafka/provision"), "remove", self.name, env=self.admin)
@@ -528,7 +529,7 @@ class Grants(Check):
         subprocess.run([broker.KAFKA_DEV, "cert", user], check=True, capture_output=True)
         tls = pathlib.Path(broker.HOME, "tls")
         config = {"store": {"kind": "directory", "directory": {"path": "store"}}, program: {"data": "data"},
-                  "kafka": {"brokers": [f"127.0.0.1:{broker_ports()['tls']}"], "prefix": self.prefix, "replication-factor": 1, "tls": {
+                  "kafka": {"brokers": self.brokers, "prefix": self.prefix, "replication-factor": 1, "tls": {
                       "ca": str(tls / "ca.crt"), "cert": str(tls / f"{user}.crt"), "key": str(tls / f"{user}.key")}, **more}}
         if program == "agent":
             config["agent"]["name"] = self.name
@@ -560,9 +561,11 @@ class Grants(Check):
         """Runs the remedies that it names, as an administrator."""
         for remedy in sorted({f["remedy"] for f in self.found(program)}):
             command, _, script = remedy.partition(", or ")
-            self.assertTrue(script.startswith("deploy/kafka/provision") or " Create " in command, remedy)
-            args = command.replace(f"127.0.0.1:{broker_ports()['tls']}", self.admin["BOOTSTRAP"]).split()
-            self.assertEqual(args[0], "kafka-acls.sh")
+            self.assertTrue(script.startswith("deploy/kafka/provision") and "with KAFKA_USER" in script or " Create " in command,
+                            remedy)
+            args = command.split()
+            self.assertEqual(args[:3], ["kafka-acls.sh", "--bootstrap-server", ",".join(self.brokers)])
+            args[2] = self.admin["BOOTSTRAP"]
             done = broker.run(*args, env=self.admin)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.shows(program, [])

@@ -92,6 +92,7 @@ class Provision(Ctl):
         self.administrator(brokers=["127.0.0.1:1", f"127.0.0.1:{broker_ports()['plain']}"])
         shown = self.create("w1")
         self.assertEqual(shown.count(": created\n"), 11, shown)
+        self.assertIn(f"--bootstrap-server 127.0.0.1:1,127.0.0.1:{broker_ports()['plain']} --alter", shown)
         self.delete("w1")
         self.assertEqual((self.topics(), self.acls()), ({}, set()))
 

@@ -126,6 +126,30 @@ class Provision(unittest.TestCase):
         self.assertIn("set BOOTSTRAP", provision("agent", "w1", BOOTSTRAP="").stderr)
         self.assertIn("set KAFKA_BIN", provision("agent", "w1", KAFKA_BIN="/nowhere").stderr)
 
+    def test_says_what_kafka_refuses(self):
+        """The tool for ACLs says it on standard output."""
+        with tempfile.NamedTemporaryFile("w", suffix=".properties") as login:
+            login.write("security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.truststore.type=PEM\n"
+                        f"ssl.truststore.location={broker.HOME}/tls/ca.crt\n"
+                        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+                        'username="oslo" password="oslo-secret";\n')
+            login.flush()
+            done = provision("principal", BOOTSTRAP=f"127.0.0.1:{broker_ports()['sasl']}", COMMAND_CONFIG=login.name)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("cannot add rights of User:principal: ", done.stderr)
+        self.assertIn("ClusterAuthorizationException", done.stderr)
+
+    def test_a_user_may_be_the_whole_subject_of_a_certificate(self):
+        """As brokers have it that map no subject."""
+        user = "CN=w8,O=Example"
+        env = {"PREFIX": f"{PREFIX}.x", "KAFKA_USER": user}
+        done = provision("agent", "w8", **env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(broker.acls(user, f"{PREFIX}.x")), 7)
+        done = provision("remove", "w8", **env)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(broker.acls(user, f"{PREFIX}.x"), set())
+
     def test_remove_takes_only_what_is_there_and_the_agents(self):
         """kafka-topics.sh takes an expression, to which a dot is any letter. And w7 has no quota, which is no error."""
         other = f"{PREFIX}-x.down.w7.state"

@@ -13,8 +13,7 @@
 
 #define PASSWORD_MAX 4096
 /* Longest chain of broker names we give to librdkafka. */
-#define BROKERS_MAX (64u * 1024)
-#define QUEUE_MIN   (16LL * 1024 * 1024)
+#define QUEUE_MIN (16LL * 1024 * 1024)
 /* Room for a number as text. */
 #define NUMBER 24
 
@@ -64,17 +63,20 @@ static ab_err check_brokers(const ab_config *c, size_t count, ab_error *err)
     return AB_ERR_OK;
 }
 
+void ab_kafka_put_brokers(const ab_config *config, ab_buf *out)
+{
+    for (size_t i = 0; i < ab_config_count(config, "kafka.brokers"); i++)
+        ab_buf_printf(out, "%s%s", i == 0 ? "" : ",", ab_config_item(config, "kafka.brokers", i));
+}
+
 static ab_err set_brokers(const ab_kafka_settings *s, ab_error *err)
 {
-    size_t count = ab_config_count(s->config, "kafka.brokers");
-    ab_err e = check_brokers(s->config, count, err);
+    ab_err e = check_brokers(s->config, ab_config_count(s->config, "kafka.brokers"), err);
     if (e != AB_ERR_OK)
         return e;
     ab_buf list;
-    ab_buf_init(&list, BROKERS_MAX);
-    for (size_t i = 0; i < count; i++)
-        ab_buf_printf(&list, "%s%s", i == 0 ? "" : ",",
-                      ab_config_item(s->config, "kafka.brokers", i));
+    ab_buf_init(&list, AB_KAFKA_BROKERS_MAX);
+    ab_kafka_put_brokers(s->config, &list);
     e = ab_buf_status(&list);
     if (e == AB_ERR_OK)
         e = set(s->common, "bootstrap.servers", list.ptr, "kafka.brokers", err);

@@ -15,6 +15,8 @@
  * these, so by one answer of a broker more at most. */
 #define AB_KAFKA_AHEAD_BYTES    ((size_t)32 * 1024 * 1024)
 #define AB_KAFKA_AHEAD_MESSAGES 100000
+/* Of kafka.brokers, as one list. */
+#define AB_KAFKA_BROKERS_MAX ((size_t)64 * 1024)
 
 typedef enum {
     AB_KAFKA_PRODUCER,      /* state: idempotent, acknowledged by all in-sync replicas */
@@ -46,6 +48,9 @@ typedef struct {
 } ab_kafka_settings;
 
 extern const ab_options ab_kafka_options;
+
+/** Append kafka.brokers as one list, host:port,...: as librdkafka and Kafka's own tools take it. */
+void ab_kafka_put_brokers(const ab_config *config, ab_buf *out);
 
 /**
  * Read and check the options, certificates included. No network.

@@ -10,7 +10,7 @@
 
 #define ANSWER_MS     15000
 #define POLL_MS       100
-#define REMEDY_MAX    1024
+#define REMEDY_MAX    (AB_KAFKA_BROKERS_MAX + 2048)
 #define OPERATION_MAX 32
 #define CREATE        "Create"
 #define NO_PARTITION  1000000 /* a topic of ours has one */
@@ -34,30 +34,47 @@ static const char *user_of(const ab_setup *s)
     return s->is_agent ? s->agent : "principal";
 }
 
-static void put_command(const ab_setup *s, const char *operation, const char *resource,
-                        char out[REMEDY_MAX])
+static void put_command(const ab_setup *s, const char *operation, const char *resource, ab_buf *out)
 {
-    int len =
-        snprintf(out, REMEDY_MAX,
-                 "kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s "
-                 "--operation %s %s",
-                 ab_config_item(s->config, "kafka.brokers", 0), user_of(s), operation, resource);
-    if (len < REMEDY_MAX && strcmp(operation, CREATE) != 0) /* which provision does not grant */
-        snprintf(out + len, (size_t)(REMEDY_MAX - len), ", or deploy/kafka/provision %s%s",
-                 s->is_agent ? "agent " : "principal", s->is_agent ? s->agent : "");
+    ab_buf_puts(out, "kafka-acls.sh --bootstrap-server ");
+    ab_kafka_put_brokers(s->config, out);
+    ab_buf_printf(out, " --add --allow-principal User:%s --operation %s %s", user_of(s), operation,
+                  resource);
+    if (strcmp(operation, CREATE) == 0) /* which provision does not grant */
+        return;
+    ab_buf_printf(out, ", or deploy/kafka/provision %s%s", s->is_agent ? "agent " : "principal",
+                  s->is_agent ? s->agent : "");
+    if (ab_config_str(s->config, "kafka.sasl.username") == NULL)
+        ab_buf_printf(out,
+                      ", with KAFKA_USER where the brokers do not know it as %s: unless they map "
+                      "it, a certificate's user is its whole subject",
+                      user_of(s));
+}
+
+/* @param resource  as kafka-acls.sh takes it */
+static void add_missing(const ab_setup *s, ab_severity severity, const char *where,
+                        const char *operation, const char *resource, const char *what,
+                        ab_findings *out)
+{
+    ab_buf remedy;
+    ab_buf_init(&remedy, REMEDY_MAX);
+    put_command(s, operation, resource, &remedy);
+    if (ab_buf_status(&remedy) == AB_ERR_OK)
+        ab_findings_add(out, severity, where, remedy.ptr, "%s", what);
+    else
+        out->complete = false;
+    ab_buf_fini(&remedy);
 }
 
 void ab_check_grant_missing(const ab_setup *s, ab_severity severity, const char *topic,
                             const char *operation, const char *what, ab_findings *out)
 {
     char resource[AB_TOPIC_NAME_MAX + 64];
-    char remedy[REMEDY_MAX];
     const char *prefix = ab_config_str(s->config, "kafka.prefix");
     size_t own = (size_t)(strrchr(topic, '.') - topic); /* all of the agent's in one direction */
     snprintf(resource, sizeof(resource), "--topic %.*s. --resource-pattern-type prefixed",
              s->is_agent ? (int)own : (int)strlen(prefix), topic);
-    put_command(s, operation, resource, remedy);
-    ab_findings_add(out, severity, topic, remedy, "%s", what);
+    add_missing(s, severity, topic, operation, resource, what, out);
 }
 
 /* ----- topics to write to ----- */
@@ -194,13 +211,12 @@ static void try_group(const trial *c, rd_kafka_t *rk, const char *group, ab_seve
                       const char *without)
 {
     char resource[AB_TOPIC_NAME_MAX + 16];
-    char remedy[REMEDY_MAX];
+    char what[128];
     rd_kafka_resp_err_t code = commit_nothing(rk, group);
     snprintf(resource, sizeof(resource), "--group %s", group);
-    put_command(c->setup, "Read", resource, remedy);
+    snprintf(what, sizeof(what), "the right Read on the consumer group is missing: %s", without);
     if (code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-        ab_findings_add(c->out, severity, group, remedy,
-                        "the right Read on the consumer group is missing: %s", without);
+        add_missing(c->setup, severity, group, "Read", resource, what, c->out);
     else if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         ab_findings_add(c->out, AB_FOUND_WARNING, group, "run it again, and look at the brokers",
                         "the right Read on the consumer group could not be checked: %s",

@@ -2,6 +2,7 @@
 #include "services/data.h"
 
 #include "base/core/file.h"
+#include "store/kubernetes/access/access.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +56,9 @@ ab_err ab_data_check(const ab_config *config, const char *option, ab_error *err)
     if (folder != NULL)
         e = access(folder, F_OK) != 0 && errno == ENOENT ? check_parent(folder, option, err)
                                                          : check_writable(folder, option, err);
-    if (e != AB_ERR_OK || strcmp(ab_config_str(config, "store.kind"), "directory") != 0)
+    if (e == AB_ERR_OK && strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0)
+        return ab_kube_access_check(config, err);
+    if (e != AB_ERR_OK)
         return e;
     folder = ab_config_str(config, "store.directory.path");
     return folder == NULL || folder[0] == '\0'

@@ -12,7 +12,7 @@
 
 /**
  * Would a start find the folder that this option names, where it is set, and the one of a store of
- * manifests? Nothing is made or changed.
+ * manifests, or read the kubeconfig? Nothing is made or changed.
  *
  * @param option  names a folder that a start makes where its parent folder exists
  * @return CONFIG, with the option, the folder and what is wrong

@@ -193,9 +193,10 @@ ab_err ab_agent_check(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_AGENT, name, err) : e;
 }
 
-ab_err ab_agent_check_folders(const ab_config *config, ab_error *err)
+ab_err ab_agent_check_files(const ab_config *config, ab_error *err)
 {
-    return ab_data_check(config, "agent.data", err);
+    ab_err e = ab_agent_secrets_check(config, err);
+    return e == AB_ERR_OK ? ab_data_check(config, "agent.data", err) : e;
 }
 
 static ab_err restore_row(void *arg, ab_str key, const ab_received_state *received)

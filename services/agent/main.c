@@ -9,7 +9,7 @@ int main(int argc, char **argv)
         .tables = tables,
         .table_count = ab_agent_options(tables),
         .check = ab_agent_check,
-        .check_folders = ab_agent_check_folders,
+        .check_files = ab_agent_check_files,
         .start = ab_agent_start,
         .stop = ab_agent_stop,
         .free = ab_agent_release,

@@ -86,6 +86,17 @@ ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log, ab_agent_secr
     return AB_ERR_OK;
 }
 
+ab_err ab_agent_secrets_check(const ab_config *config, ab_error *err)
+{
+    ab_agent_secrets s = {0};
+    if (ab_config_str(config, "secrets.certificate") == NULL &&
+        ab_config_str(config, "secrets.key") == NULL)
+        return AB_ERR_OK; /* the connection's, which need not do for this */
+    ab_err e = ab_agent_secrets_load(config, NULL, &s, err);
+    ab_agent_secrets_free(&s);
+    return e;
+}
+
 bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log)
 {
     ab_error why = {0};

@@ -28,6 +28,8 @@ typedef struct {
  */
 AB_MUST_USE ab_err ab_agent_secrets_load(const ab_config *config, ab_log *log,
                                          ab_agent_secrets *out, ab_error *err);
+/** Would secrets.certificate and secrets.key, where they are set, load? @return as the load */
+AB_MUST_USE ab_err ab_agent_secrets_check(const ab_config *config, ab_error *err);
 /** Load the files again if they have changed; those that cannot be used are logged and change
  * nothing. @return true: s->certificate is another one, and the former is freed */
 bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log);

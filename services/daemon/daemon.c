@@ -90,8 +90,8 @@ static ab_err load_config(run *r, ab_config **out, ab_error *err)
     if (e == AB_ERR_OK && r->daemon.program->check != NULL)
         e = r->daemon.program->check(c, err);
     if (e == AB_ERR_OK && r->args.mode == AB_RUN_CHECK_CONFIG &&
-        r->daemon.program->check_folders != NULL)
-        e = r->daemon.program->check_folders(c, err);
+        r->daemon.program->check_files != NULL)
+        e = r->daemon.program->check_files(c, err);
     if (e == AB_ERR_OK)
         *out = c;
     else

@@ -21,10 +21,10 @@ typedef struct {
      * --check-config and before a reload. @return CONFIG, with what, where and what to do. NULL:
      * nothing */
     ab_err (*check)(const ab_config *config, ab_error *err);
-    /* Only for --check-config: would a start find the folders that it uses? A start finds out by
-     * itself, and may be tried again, e.g. when a disk is mounted late. @return CONFIG. NULL:
-     * nothing */
-    ab_err (*check_folders)(const ab_config *config, ab_error *err);
+    /* Only for --check-config: would a start find the folders that it uses, and take the files? A
+     * start finds out by itself, and may be tried again, e.g. when a disk is mounted late. @return
+     * CONFIG. NULL: nothing */
+    ab_err (*check_files)(const ab_config *config, ab_error *err);
     /* Build everything from the configuration and start. On error the daemon exits with code 1. */
     ab_err (*start)(struct ab_daemon *d, ab_error *err);
     /* SIGTERM or SIGINT: begin to drain; call ab_daemon_stopped when done. */

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
         .tables = tables,
         .table_count = ab_principal_options(tables),
         .check = ab_principal_check,
-        .check_folders = ab_principal_check_folders,
+        .check_files = ab_principal_check_files,
         .start = ab_principal_start,
         .stop = ab_principal_stop,
         .reload = ab_principal_reload,

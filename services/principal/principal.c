@@ -125,9 +125,10 @@ ab_err ab_principal_check(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_transport_check(config, AB_ROLE_PRINCIPAL, NULL, err) : e;
 }
 
-ab_err ab_principal_check_folders(const ab_config *config, ab_error *err)
+ab_err ab_principal_check_files(const ab_config *config, ab_error *err)
 {
-    return ab_data_check(config, "principal.data", err);
+    ab_err e = ab_recipients_check(config, err);
+    return e == AB_ERR_OK ? ab_data_check(config, "principal.data", err) : e;
 }
 
 static ab_err make_machine(service *s, ab_error *err)

@@ -26,11 +26,10 @@ static void entry_fini(void *value)
     free(e->text);
 }
 
-/* A file that is just being written has no certificate, and is read again when it is whole. */
-static ab_err check_next_ca(const ab_recipients *r, const ab_buf *ca, ab_error *err)
+static ab_err check_ca(const ab_recipients *r, const ab_buf *ca, ab_error *err)
 {
     STACK_OF(X509) *authorities = NULL;
-    bool none = r->ca.len > 0 && ab_pem_certs(ab_buf_str(ca), &authorities) == AB_ERR_PARSE;
+    bool none = ab_pem_certs(ab_buf_str(ca), &authorities) == AB_ERR_PARSE;
     sk_X509_pop_free(authorities, X509_free);
     return none ? ab_fail(err, AB_ERR_CONFIG, "%s: not a PEM file of certificates", r->ca_file)
                 : AB_ERR_OK;
@@ -43,8 +42,8 @@ static ab_err read_ca(ab_recipients *r, ab_error *err)
     ab_buf_init(&ca, AB_PEM_MAX);
     r->ca_seen = ab_file_stamp_of(r->ca_file);
     ab_err e = ab_file_read_named(r->ca_file, &ca, err);
-    if (e == AB_ERR_OK)
-        e = check_next_ca(r, &ca, err);
+    if (e == AB_ERR_OK && r->ca.len > 0) /* one that is being written is read again when whole */
+        e = check_ca(r, &ca, err);
     if (e != AB_ERR_OK) {
         ab_buf_fini(&ca);
         return e;
@@ -154,6 +153,23 @@ static ab_err read_given(const ab_recipients *r, const char *agent, const char *
         ab_error_prefix(err, "certificate of agent %s", agent);
     else
         *out = ab_recipient_unless_revoked(r, agent, *out);
+    return e;
+}
+
+ab_err ab_recipients_check(const ab_config *config, ab_error *err)
+{
+    ab_recipients *r = NULL;
+    ab_err e = ab_recipients_new(config, NULL, NULL, &ab_clock_real, &r, err);
+    if (e == AB_ERR_OK && ab_config_str(config, "secrets.ca") != NULL &&
+        (e = check_ca(r, &r->ca, err)) != AB_ERR_OK)
+        ab_error_prefix(err, "secrets.ca");
+    for (size_t i = 0; e == AB_ERR_OK && i < ab_config_count(config, "agents"); i++) {
+        ab_seal_recipient *given = NULL;
+        e = read_given(r, ab_config_field(config, "agents", i, "name"),
+                       ab_config_field(config, "agents", i, "certificate"), &given, err);
+        ab_seal_recipient_free(given);
+    }
+    ab_recipients_free(r);
     return e;
 }
 

@@ -18,6 +18,9 @@ typedef struct ab_recipients ab_recipients;
 /** @return CONFIG (secrets.ca, secrets.identity or secrets.revoked cannot be used), NOMEM */
 AB_MUST_USE ab_err ab_recipients_new(const ab_config *config, ab_log *log, ab_metrics *metrics,
                                      const ab_clock *clock, ab_recipients **out, ab_error *err);
+/** Would a start take all files, those of option agents, too? @return as new and configure; CONFIG
+ * also where secrets.ca has no certificate */
+AB_MUST_USE ab_err ab_recipients_check(const ab_config *config, ab_error *err);
 /** NULL is allowed. */
 void ab_recipients_free(ab_recipients *r);
 

@@ -389,6 +389,17 @@ ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
     return ab_kube_access_new_at(&places, loop, config, log, clock, out, err);
 }
 
+ab_err ab_kube_access_check(const ab_config *config, ab_error *err)
+{
+    ab_kube_places places = own_places();
+    ab_kubeconfig found = {0};
+    if (ab_config_str(config, "store.kubernetes.kubeconfig") == NULL)
+        return AB_ERR_OK; /* it may run elsewhere than it is checked */
+    ab_err e = ab_kube_find(&places, config, &found, err);
+    ab_kubeconfig_fini(&found);
+    return e;
+}
+
 ab_err ab_kube_access_contexts(const ab_config *config, ab_buf *names, ab_error *err)
 {
     ab_kube_places places = own_places();

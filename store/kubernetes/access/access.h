@@ -40,6 +40,9 @@ extern const ab_options ab_kube_access_options;
  */
 AB_MUST_USE ab_err ab_kube_access_new(uv_loop_t *loop, const ab_config *config, ab_log *log,
                                       const ab_clock *clock, ab_kube_access **out, ab_error *err);
+/** Would store.kubernetes.kubeconfig, where it is set, do for ab_kube_access_new? Any thread.
+ * @return CONFIG, as that says it; NOMEM */
+AB_MUST_USE ab_err ab_kube_access_check(const ab_config *config, ab_error *err);
 /** Append the names of the contexts in the kubeconfig that is read then, a line each; a pod's
  * service account has none. Any thread. @return CONFIG: it cannot be read; NOMEM */
 AB_MUST_USE ab_err ab_kube_access_contexts(const ab_config *config, ab_buf *names, ab_error *err);

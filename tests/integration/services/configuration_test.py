@@ -236,6 +236,36 @@ class BadAgents(Configuration):
         self.assertEqual(self.check(), (0, ""))
 
 
+class RefusedFiles(Configuration):
+    """A file that a start would not take is refused by --check-config."""
+
+    def setUp(self):
+        super().setUp()
+        self.bad = self.file.with_name("bad")
+        self.bad.write_text("nothing of use\n")
+
+    def test_of_an_agent(self):
+        pair = {"certificate": CERTS / "w1.crt", "key": CERTS / "w1.key"}
+        for option in pair:
+            args = [word for name, file in {**pair, option: self.bad}.items() for word in ("--set", f"secrets.{name}={file}")]
+            self.refused("secrets.certificate, secrets.key", "not in PEM format", args=args)
+        self.refused("must be set together", args=["--set", f"secrets.key={pair['key']}"])
+        kubernetes = ["--set", "store.kind=kubernetes", "--set"]
+        self.refused("bad", "kubeconfig", args=[*kubernetes, f"store.kubernetes.kubeconfig={self.bad}"])
+        self.assertEqual(self.check("--set", "store.kind=kubernetes"), (0, ""))  # it may run in a pod
+
+    def test_of_a_principal(self):
+        self.program = "argobus-principal"
+        text = self.file.read_text().replace(self.head, "")
+        self.file.write_text(text)
+        self.assertEqual(self.check("--set", f"secrets.ca={CERTS / 'ca.crt'}"), (0, ""))
+        self.refused("secrets.ca", "not a PEM file", args=["--set", f"secrets.ca={self.bad}"])
+        self.refused("secrets.identity", args=["--set", "secrets.identity=x"])
+        for file, words in (("bad", "not in PEM format"), ("nowhere", "No such file")):
+            self.refused("certificate of agent w1", words,
+                         text=f"{text}agents: [{{name: w1, certificate: {self.file.with_name(file)}}}]\n")
+
+
 class Samples(unittest.TestCase):
     def test_both_can_run_on_one_machine_where_the_page_on_upgrades_looks_for_them(self):
         root = pathlib.Path(__file__).resolve().parents[3]

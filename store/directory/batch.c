@@ -23,6 +23,13 @@ static void read_text(ab_dir_item *it, ab_str text)
     it->digest = now;
     if (it->same)
         return;
+    /* A writer that found the disk full leaves this, and so may a power cut. */
+    if (text.len == 0) {
+        it->code = ab_fail(&it->err, AB_ERR_PARSE,
+                           "the file is empty, as after a full disk, and nothing is deleted; write "
+                           "the object again, or remove the file to delete it");
+        return;
+    }
     it->code = ab_stream_read(text, ab_str_of(it->place.kind), ab_str_of(it->place.ns), &it->stream,
                               &it->err);
     if (it->code != AB_ERR_OK || it->stream.count == 0)

@@ -72,6 +72,13 @@ static void a_truncated_manifest_is_a_fault_with_its_line(void **state)
     assert_fault(AB_STR("{\"kind\":\n\"Application\",\n\"metadata\":{"), "parse", "line");
 }
 
+/* cp, an editor or a redirection truncates the file, and has no room for what it was to hold. */
+static void a_file_that_a_full_disk_left_empty_is_a_fault(void **state)
+{
+    (void)state;
+    assert_fault((ab_str){"", 0}, "parse", "empty");
+}
+
 static void duplicate_keys_are_a_fault(void **state)
 {
     (void)state;
@@ -483,6 +490,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_truncated_manifest_is_a_fault_with_its_line),
+        cmocka_unit_test(a_file_that_a_full_disk_left_empty_is_a_fault),
         cmocka_unit_test(duplicate_keys_are_a_fault),
         cmocka_unit_test(invalid_utf8_is_a_fault),
         cmocka_unit_test(binary_rubbish_is_a_fault),

@@ -27,6 +27,13 @@ AB_MUST_USE ab_err ab_file_read_fd(int fd, const char *path, ab_buf *out, ab_fil
  *  @return NOMEM; CONFIG for all else */
 AB_MUST_USE ab_err ab_file_read_named(const char *path, ab_buf *out, ab_error *err);
 
+/**
+ * Give each of the descriptors 0 to 2 that the process was started without a file of no use:
+ * writing to it fails. Otherwise the next files that are opened get their numbers, and what is
+ * logged or printed is written into them. Before anything is opened.
+ */
+void ab_file_hold_standard(void);
+
 /** Write the text to an open file, and the file to the disk. @return 0, or errno */
 int ab_file_write_fd(int fd, ab_str text);
 

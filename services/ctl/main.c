@@ -2,6 +2,7 @@
  *
  * argobusctl: what an operator asks of argobus from a shell.
  */
+#include "base/core/file.h"
 #include "services/ctl/cluster/kubeconfig.h"
 #include "services/ctl/commands.h"
 #include "services/ctl/complete.h"
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
     ab_ctl_wanted wanted;
     int code;
     ab_error err = {0};
+    ab_file_hold_standard();
     if (argc > 0)
         ab_ctl_set_program(argv[0]);
     if (run_hidden(argc, argv, &code))

@@ -6,6 +6,7 @@
  */
 #include "services/daemon/daemon.h"
 
+#include "base/core/file.h"
 #include "base/observe/process.h"
 #include "net/address.h"
 #include "net/http/server.h"
@@ -445,6 +446,7 @@ static void collect_tables(run *r, const ab_daemon_program *program)
 
 int ab_daemon_main(const ab_daemon_program *program, int argc, char **argv)
 {
+    ab_file_hold_standard();
     ab_memory_bound();
     ab_core_dumps_allow(false); /* checking the configuration reads keys */
     run *r = calloc(1, sizeof(*r));

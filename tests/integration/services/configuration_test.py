@@ -1,20 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with a configuration is said by --check-config: what, where and what to do."""
+import contextlib
 import os
 import pathlib
 import subprocess
 import tempfile
 import threading
 import unittest
+import urllib.request
 
 import yaml
+
+from ports import free_port
+from waiting import wait_for
 
 
 def run(program, *args, env=None):
     done = subprocess.run([pathlib.Path(os.environ["AB_BIN"], program), *args], capture_output=True, text=True,
                           timeout=120, env=dict(os.environ, **(env or {})))
     return done.returncode, done.stderr
+
+
+def is_healthy(port):
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=30):
+        return True
+    return False
 
 
 TLS = ["--set", "kafka.insecure=false"]
@@ -264,6 +275,21 @@ class RefusedFiles(Configuration):
         for file, words in (("bad", "not in PEM format"), ("nowhere", "No such file")):
             self.refused("certificate of agent w1", words,
                          text=f"{text}agents: [{{name: w1, certificate: {self.file.with_name(file)}}}]\n")
+
+
+class WithoutDescriptors(Configuration):
+    """A wrapper has closed what a process is to print to; no file of the program's may take its place."""
+
+    def test_a_program_without_them_serves_and_ends_in_order(self):
+        port = free_port()
+        command = [str(pathlib.Path(os.environ["AB_BIN"], self.program)), "-c", str(self.file),
+                   "--set", f"http.address=127.0.0.1:{port}", "--set", "stop.timeout=10s"]
+        daemon = subprocess.Popen(["sh", "-c", 'exec "$@" 0<&- 1>&- 2>&-', "sh", *command])
+        self.addCleanup(daemon.kill)
+        wait_for("it serves HTTP", lambda: daemon.poll() is not None or is_healthy(port))
+        self.assertEqual([os.readlink(f"/proc/{daemon.pid}/fd/{fd}") for fd in range(3)], ["/dev/null"] * 3)
+        daemon.terminate()
+        self.assertEqual(daemon.wait(60), 0)
 
 
 class Samples(unittest.TestCase):

@@ -2,6 +2,7 @@
 #include "transport/kafka/link_priv.h"
 
 #include "schema/attributes.h"
+#include "transport/kafka/client/errors.h"
 #include "transport/kafka/kafka_priv.h"
 
 #include <assert.h>
@@ -203,8 +204,10 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
 {
     if (l->phase == AB_LINK_ASK || l->removed)
         return;
-    AB_WARN(l->kafka->base.env.log, KAFKA, "checking topics again", AB_KV("agent", l->name),
-            AB_KV("reason", reason));
+    int64_t held = 0;
+    if (ab_limiter_pass(&l->kafka->host.limiter, "restart", l->name, ab_kafka_now(l->kafka), &held))
+        AB_WARN(l->kafka->base.env.log, KAFKA, "checking topics again", AB_KV("agent", l->name),
+                AB_KV("reason", reason), AB_KV("held_back", held));
     withdraw(l);
     l->verified = false;
     ab_fail(&l->why, AB_ERR_UNAVAILABLE, "%s", reason);
@@ -215,6 +218,35 @@ void ab_kafka_link_wait(ab_kafka_link *l, const char *reason)
 {
     ab_kafka_link_restart(l, reason);
     retry_at(l, ab_kafka_now(l->kafka) + RETRY_MAX_MS);
+}
+
+void ab_kafka_link_add_remedy(const ab_kafka_link *l, ab_error *err)
+{
+    ab_error why = *err;
+    bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
+    if (why.foreign != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
+        why.foreign != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
+        return;
+    (void)ab_fail(err, why.code,
+                  "%s: run deploy/kafka/provision %s%s (the Kafka user has no right to it, nor "
+                  "learns whether it exists); argobusctl check kafka shows every right",
+                  why.text, principal ? "principal" : "agent ", principal ? "" : l->name);
+    err->foreign = why.foreign;
+}
+
+void ab_kafka_link_unread(ab_kafka_link *l, const char *topic, rd_kafka_resp_err_t code,
+                          const char *text)
+{
+    ab_error err = {0};
+    char what[AB_TOPIC_NAME_MAX + 16];
+    if (code != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED) {
+        ab_kafka_link_restart(l, text);
+        return;
+    }
+    (void)snprintf(what, sizeof(what), "topic %s", topic);
+    ab_kafka_fail(&err, code, what);
+    ab_kafka_link_add_remedy(l, &err);
+    ab_kafka_link_wait(l, err.text);
 }
 
 void ab_kafka_link_renew(ab_kafka_link *l)

@@ -235,7 +235,7 @@ static void on_error(ab_kafka *k, rd_kafka_event_t *event)
     if (l != NULL && end && p->offset >= l->read.end)
         finish(l);
     else if (l != NULL && !end)
-        ab_kafka_link_restart(l, rd_kafka_event_error_string(event));
+        ab_kafka_link_unread(l, p->topic, code, rd_kafka_event_error_string(event));
     else if (!end)
         ab_kafka_host_error(&k->host, code, rd_kafka_event_error_string(event));
     if (p != NULL)

@@ -16,12 +16,14 @@
  */
 #include "transport/kafka/producer_priv.h"
 
+#include "schema/topics.h"
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/record.h"
 #include "transport/kafka/pending_priv.h"
 #include "transport/kafka/stuck_priv.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,9 +78,21 @@ static bool is_for_a_small_topic(const ab_kafka_send *s, rd_kafka_resp_err_t cod
            (int64_t)ab_event_size(s->event) + ENVELOPE < s->link->kafka->settings.batch_bytes;
 }
 
+/* The link stays ready: what it receives needs no right to write. */
+static void log_denied(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
+{
+    char what[AB_TOPIC_NAME_MAX + 16];
+    (void)snprintf(what, sizeof(what), "not sent to topic %s", rd_kafka_topic_name(m->rkt));
+    ab_kafka_fail(err, m->err, what);
+    ab_kafka_link_add_remedy(s->link, err);
+    ab_kafka_host_error(&s->link->kafka->host, m->err, err->text);
+}
+
 static void log_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
 {
-    if (is_for_a_small_topic(s, m->err))
+    if (m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        log_denied(s, m, err);
+    else if (is_for_a_small_topic(s, m->err))
         ab_fail(err, AB_ERR_UNAVAILABLE,
                 "topic %s takes less than kafka.message-max (%" PRId64
                 "): set its max.message.bytes to that",

@@ -257,7 +257,7 @@ static void on_partition_error(ab_kafka *k, rd_kafka_resp_err_t code, const char
     if (code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
         ab_kafka_link_restart(l, "the committed position is not in the log");
     else if (ab_kafka_is_missing(code) || code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        ab_kafka_link_restart(l, text);
+        ab_kafka_link_unread(l, p->topic, code, text);
     else
         ab_kafka_host_error(&k->host, code, text);
 }

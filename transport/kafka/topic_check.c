@@ -170,9 +170,15 @@ static ab_err find_committed(topic_check *s, ab_error *err)
         e->found.committed = p->offset;
     }
     rd_kafka_topic_partition_list_destroy(list);
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR
-               ? AB_ERR_OK
-               : ab_kafka_fail(err, code, "no broker returned the committed offsets");
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+        return AB_ERR_OK;
+    /* To a client without the right to read the group, librdkafka says no more than that. */
+    ab_error why = {0};
+    ab_kafka_fail(&why, code, "no broker returned the committed offsets");
+    return ab_fail(err, why.code,
+                   "%s; is the right Read of group %s missing? argobusctl check kafka shows every "
+                   "right",
+                   why.text, s->kafka->settings.group);
 }
 
 /* Makes the consumers ask for what they are about to read. Otherwise they would ask at their next
@@ -274,21 +280,6 @@ static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
         ab_kafka_link_failed(l, &err);
 }
 
-/* What the broker says of a missing right has neither the user nor what to do. */
-static void add_remedy(const ab_kafka *k, const char *agent, ab_error *err)
-{
-    ab_error why = *err;
-    bool principal = k->settings.role == AB_ROLE_PRINCIPAL;
-    if (why.foreign != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED &&
-        why.foreign != RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED)
-        return;
-    (void)ab_fail(err, why.code,
-                  "%s: run deploy/kafka/provision %s%s (the Kafka user has no right to it, nor "
-                  "learns whether it exists); argobusctl check kafka shows every right",
-                  why.text, principal ? "principal" : "agent ", principal ? "" : agent);
-    err->foreign = why.foreign;
-}
-
 static void finish(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
@@ -301,7 +292,7 @@ static void finish(ab_kafka *k, entry *e)
     if (e->error.code == AB_ERR_OK) {
         serve(l, &e->found);
     } else {
-        add_remedy(k, l->name, &e->error);
+        ab_kafka_link_add_remedy(l, &e->error);
         ab_kafka_link_failed(l, &e->error);
     }
 }

@@ -234,13 +234,16 @@ void ab_ends_capture_log(ab_ends *ends)
     log_to_memory(ends, "warn");
 }
 
-bool ab_ends_logged(const ab_ends *ends, const char *text)
+size_t ab_ends_logged(const ab_ends *ends, const char *text)
 {
+    size_t count = 0;
     char all[LOG_MAX];
     ssize_t len = pread(ends->log_fd, all, sizeof(all) - 1, 0);
     assert_true(len >= 0);
     all[len] = '\0';
-    return strstr(all, text) != NULL;
+    for (const char *at = strstr(all, text); at != NULL; at = strstr(at + 1, text))
+        count++;
+    return count;
 }
 
 static void free_end(ab_end *end)

@@ -128,8 +128,8 @@ void ab_ends_set(ab_ends *ends, const char *fmt, ...) AB_PRINTF(2, 3);
 bool ab_ends_can(ab_ends *ends, unsigned cap);
 /** Keep what ends that start from now on log, from warnings up, for ab_ends_logged. */
 void ab_ends_capture_log(ab_ends *ends);
-/** True when a captured line holds `text`. */
-bool ab_ends_logged(const ab_ends *ends, const char *text);
+/** How often captured lines hold `text`. */
+size_t ab_ends_logged(const ab_ends *ends, const char *text);
 
 /** A started principal that serves `agents` ("w1,w2"; may be ""). */
 ab_end *ab_end_principal(ab_ends *ends, const char *agents);

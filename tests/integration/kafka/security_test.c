@@ -342,6 +342,78 @@ static void who_has_no_right_learns_what_grants_it(void **state)
     AB_UNTIL(ends, ab_end_says(principal, "run deploy/kafka/provision principal"));
 }
 
+static void allow_one(ab_ends *ends, rd_kafka_AclOperation_t operation,
+                      rd_kafka_ResourceType_t type, const char *rest)
+{
+    char name[AB_KAFKA_TOPIC_MAX];
+    ab_broker_allow(ab_kafka_admin(ends), "w1", operation, type,
+                    ab_kafka_topic_name(ends, rest, name));
+}
+
+/* Agent w1, who may see all its topics. */
+static ab_end *begin_with_few_rights(ab_ends *ends)
+{
+    ab_ends_capture_log(ends);
+    ab_kafka_make_topics(ends, "w1");
+    allow_one(ends, RD_KAFKA_ACL_OPERATION_DESCRIBE, RD_KAFKA_RESOURCE_TOPIC, "down.w1.");
+    allow_one(ends, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_RESOURCE_TOPIC, "up.w1.");
+    use_listener(ends, "tls");
+    use_certificate(ends, "w1");
+    return ab_end_agent(ends, "w1");
+}
+
+/* Long enough for dozens of attempts, if they followed one another at once. */
+#define ATTEMPTS_MS 5000
+
+static void
+who_may_see_a_topic_and_not_read_it_learns_so_and_does_not_ask_all_the_time(void **state)
+{
+    ab_ends *ends = *state;
+    allow_principal(ends);
+    allow_one(*state, RD_KAFKA_ACL_OPERATION_WRITE, RD_KAFKA_RESOURCE_TOPIC, "up.w1.");
+    allow_one(*state, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_RESOURCE_GROUP, "agent.w1");
+    ab_end *agent = begin_with_few_rights(ends);
+    AB_UNTIL(ends, ab_end_says(agent, "run deploy/kafka/provision agent w1"));
+    int64_t until = ab_clock_mono_ms(&ab_clock_real) + ATTEMPTS_MS;
+    AB_UNTIL(ends, ab_clock_mono_ms(&ab_clock_real) >= until);
+    assert_true(ab_end_says(agent, "run deploy/kafka/provision agent w1"));
+    assert_int_equal(ab_ends_logged(ends, "checking topics again"), 1);
+    allow_agent(ends, "w1");
+    use_certificate(ends, "principal");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    use_certificate(ends, "w1");
+    assert_works(ends, principal, agent);
+}
+
+static void who_may_not_write_learns_so_and_receives(void **state)
+{
+    ab_ends *ends = *state;
+    allow_principal(ends);
+    allow_one(ends, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_RESOURCE_TOPIC, "down.w1.");
+    allow_one(ends, RD_KAFKA_ACL_OPERATION_READ, RD_KAFKA_RESOURCE_GROUP, "agent.w1");
+    ab_end *agent = begin_with_few_rights(ends);
+    AB_UNTIL(ends, ab_ends_logged(ends, "up.w1.") > 0 &&
+                       ab_ends_logged(ends, "run deploy/kafka/provision agent w1") > 0);
+    allow_agent(ends, "w1");
+    use_certificate(ends, "principal");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    use_certificate(ends, "w1");
+    assert_works(ends, principal, agent);
+}
+
+static void who_may_not_read_the_group_learns_which(void **state)
+{
+    ab_ends *ends = *state;
+    allow_principal(ends);
+    ab_end *agent = begin_with_few_rights(ends);
+    AB_UNTIL(ends, ab_end_says(agent, "is the right Read of group"));
+    allow_agent(ends, "w1");
+    use_certificate(ends, "principal");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    use_certificate(ends, "w1");
+    assert_works(ends, principal, agent);
+}
+
 static void without_a_certificate_the_reason_is_told(void **state)
 {
     ab_ends *ends = *state;
@@ -463,6 +535,9 @@ int main(int argc, char **argv)
         CASE(topics_that_may_not_be_deleted_are_told_and_tried_again),
         CASE(a_stolen_certificate_opens_only_its_own_agents_topics),
         CASE(who_has_no_right_learns_what_grants_it),
+        CASE(who_may_see_a_topic_and_not_read_it_learns_so_and_does_not_ask_all_the_time),
+        CASE(who_may_not_write_learns_so_and_receives),
+        CASE(who_may_not_read_the_group_learns_which),
         CASE(without_a_certificate_the_reason_is_told),
         CASE(a_broker_of_another_authority_is_not_trusted),
         CASE(a_certificate_that_is_none_is_named),

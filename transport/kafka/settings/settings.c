@@ -12,10 +12,8 @@
 #include <strings.h>
 
 #define PASSWORD_MAX 4096
-/* Longest chain of broker names we give to librdkafka. */
-#define QUEUE_MIN (16LL * 1024 * 1024)
-/* Room for a number as text. */
-#define NUMBER 24
+#define QUEUE_MIN    (16LL * 1024 * 1024)
+#define NUMBER       24 /* room for one as text */
 
 /* A setting of librdkafka that must be accepted: `option` is what the user wrote it as. */
 static ab_err set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *option,

@@ -38,8 +38,6 @@ def shell(fleet, clusters, tmp_path):
     """Runs a command where the page's files are, and gives what it prints."""
     for folder in ("deploy", "examples"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    for name in ("agents-ca.crt", "w1.crt", "w1.key", "agent.kubeconfig"):
-        (tmp_path / name).touch()
     (tmp_path / "data").mkdir()
     kubeconfig(tmp_path / "config", clusters)
     kubectl = subprocess.run([os.environ["KUBE_DEV"], "programs"], check=True, capture_output=True, text=True).stdout.strip()
@@ -70,7 +68,16 @@ def test_the_page_on_kubernetes_works_as_it_says(shell, tmp_path):
     configurations = YAML.findall((ROOT / "docs/operate/kubernetes.md").read_text())
     for name, text in zip(("principal.yaml", "agent.yaml"), configurations, strict=True):
         (tmp_path / name).write_text(text)
+    way_in = next(c.text for c in commands("docs/operate/kubernetes.md") if "principal.kubeconfig" in c.text)  # "for an agent, use"
+    for there, here in (("principal", "agent"), ("--context hub", "--context w1")):
+        way_in = way_in.replace(there, here)
+    shell(f"umask 022\n{way_in}")
     run_page("docs/operate/kubernetes.md", shell)
+    for name in ("principal", "agent"):
+        file = tmp_path / f"{name}.kubeconfig"
+        assert file.stat().st_mode & 0o777 == 0o600, name
+        assert [user["name"] for user in yaml.safe_load(file.read_text())["users"]] == ["argobus"], name
+        shell(f"kubectl --kubeconfig {file} -n {ARGOCD} get applications")
 
 
 def workload(kind, name):

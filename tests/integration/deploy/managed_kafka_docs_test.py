@@ -21,11 +21,7 @@ PAGE = ROOT / "docs/operate/managed-kafka.md"
 FILE = re.compile(r"^```yaml\n# (\S+\.yaml)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 TLS = pathlib.Path(broker.HOME, "tls")
 SECRETS = {"principal": "principal-client", "oslo": "oslo-client"}
-ADMIN = """security.protocol=SASL_SSL
-sasl.mechanism=PLAIN
-sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="admin" password="admin-secret";
-ssl.truststore.type=PEM
-"""
+PROPERTIES = re.compile(r"^```properties\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 
 
 class Docs(TwoClusters):
@@ -50,7 +46,9 @@ class Docs(TwoClusters):
     def write_files(self):
         """What the reader has of the service."""
         self.sasl, self.tls = (f"127.0.0.1:{broker_ports()[name]}" for name in ("sasl", "tls"))
-        (self.folder / "admin.properties").write_text(f"{ADMIN}ssl.truststore.location={TLS}/ca.crt\n")
+        [login] = PROPERTIES.findall(PAGE.read_text())
+        (self.folder / "admin.properties").write_text(login.replace("PASSWORD", "admin-secret") + "ssl.truststore.type=PEM\n"
+                                                      f"ssl.truststore.location={TLS}/ca.crt\n")
         for name, text in (("admin.password", "admin-secret"), ("oslo.password", "oslo-secret"),
                            *((f"{client}.secret", secret) for client, secret in SECRETS.items())):
             (self.folder / name).write_text(text)

@@ -461,6 +461,9 @@ static void one_step(void)
         world_step(&m.w, below(choices));
     else
         model->actions[below(m.actions)]((int)below(NAMES));
+    if (m.restarts != m.w.principal_restarts)
+        excuse_nameless();
+    m.restarts = m.w.principal_restarts;
 }
 
 /* --- rest --- */

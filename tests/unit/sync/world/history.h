@@ -44,6 +44,7 @@ struct history {
     int said[NUMBERS_MAX]; /* the specs that went to the other side, in order */
     size_t said_count;
     size_t written[NAMES]; /* which of them stands there, at the earliest */
+    size_t restarts;       /* world.principal_restarts, as far as they are noticed */
 };
 
 extern struct history m;

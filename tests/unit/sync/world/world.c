@@ -741,6 +741,7 @@ static void restart_session(world *w)
         return;
     world_crash_principal(w);
     world_start_principal(w);
+    w->principal_restarts++;
 }
 
 void world_step(world *w, size_t i)

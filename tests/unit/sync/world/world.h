@@ -60,9 +60,10 @@ struct world {
     ab_principal *principal; /* NULL while it is down */
     size_t held; /* deletions that the principal said last are held back, and what confirms them */
     char held_token[16];
-    bool hub_interrupted; /* its watch is, as the principal was told */
-    bool hub_replaced;    /* meanwhile, and it is to be told */
-    bool principal_ends;  /* so it says; it is started again after the step */
+    bool hub_interrupted;      /* its watch is, as the principal was told */
+    bool hub_replaced;         /* meanwhile, and it is to be told */
+    bool principal_ends;       /* so it says; it is started again after the step */
+    size_t principal_restarts; /* after that */
     struct world_link agent_link;
     struct world_link principal_link;
     uint64_t steps;

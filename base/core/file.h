@@ -28,9 +28,9 @@ AB_MUST_USE ab_err ab_file_read_fd(int fd, const char *path, ab_buf *out, ab_fil
 AB_MUST_USE ab_err ab_file_read_named(const char *path, ab_buf *out, ab_error *err);
 
 /**
- * Give each of the descriptors 0 to 2 that the process was started without a file of no use:
- * writing to it fails. Otherwise the next files that are opened get their numbers, and what is
- * logged or printed is written into them. Before anything is opened.
+ * Open /dev/null for reading under each of the descriptors 0 to 2 that the process was started
+ * without: writing there fails. Otherwise the next files that are opened get these numbers, and
+ * what is logged or printed is written into them. Call it before anything is opened.
  */
 void ab_file_hold_standard(void);
 

@@ -6,6 +6,7 @@
 
 #include "base/core/map.h"
 #include "base/observe/log_quota.h"
+#include "schema/attributes.h"
 #include "schema/catalogue.h"
 #include "sync/agent/agent.h"
 #include "sync/deletion/sweep.h"
@@ -258,6 +259,9 @@ void ab_agent_report_again(ab_agent_object *o);
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
 /** Both ends are to compare what they hold. @param why  for the log; a literal */
 void ab_agent_resync(ab_agent *a, const char *why);
+#define AB_ERROR_KEY_MAX (sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX)
+/** The key in our log of the error of one of the object's sources. */
+void ab_agent_error_key(const ab_agent_object *o, bool remapped, char out[AB_ERROR_KEY_MAX]);
 /** Report the conflicting source to the principal, once our log has been read. */
 void ab_agent_report_conflict(ab_agent_object *o);
 /** Say again what was reported, if the log has something else. */

@@ -48,19 +48,18 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err)
     ab_agent_repeat_error(o);
 }
 
-#define ERROR_KEY_MAX (sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX)
-
-static void error_key(const ab_agent_object *o, bool remapped, char out[ERROR_KEY_MAX])
+void ab_agent_error_key(const ab_agent_object *o, bool remapped, char out[AB_ERROR_KEY_MAX])
 {
-    snprintf(out, ERROR_KEY_MAX, "%s%s", remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR, o->key);
+    snprintf(out, AB_ERROR_KEY_MAX, "%s%s", remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR,
+             o->key);
 }
 
 /* What keeps a source of this object from being as desired; NULL: nothing does. */
 static void send_error(ab_agent_object *o, bool remapped, const char *message)
 {
-    char key[ERROR_KEY_MAX];
+    char key[AB_ERROR_KEY_MAX];
     ab_str kind, ns, name;
-    error_key(o, remapped, key);
+    ab_agent_error_key(o, remapped, key);
     if (message == NULL) {
         ab_agent_end_key(o, ab_str_of(key), AB_TYPE_ERROR, remapped);
         return;
@@ -81,10 +80,10 @@ static void send_error(ab_agent_object *o, bool remapped, const char *message)
 
 void ab_agent_end_error(ab_agent_object *o)
 {
-    char key[ERROR_KEY_MAX];
+    char key[AB_ERROR_KEY_MAX];
     char subject[AB_OBJECT_KEY_MAX];
     ab_event_draft draft;
-    error_key(o, o->remapped, key);
+    ab_agent_error_key(o, o->remapped, key);
     ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_ERROR, subject);
     ab_agent_sent(
         o, ab_writer_end_anyway(o->agent->writer, ab_str_of(key), ab_str_of(key), &draft, NULL));
@@ -97,10 +96,10 @@ void ab_agent_repeat_error(ab_agent_object *o)
 
 void ab_agent_report_conflict(ab_agent_object *o)
 {
-    char key[ERROR_KEY_MAX];
+    char key[AB_ERROR_KEY_MAX];
     if (o->conflict.state == CONFLICT_NONE || !ab_writer_is_ready(o->agent->writer))
         return;
-    error_key(o, o->conflict.remapped, key);
+    ab_agent_error_key(o, o->conflict.remapped, key);
     ab_writer_repeat(o->agent->writer, ab_str_of(key)); /* our log may have it of a former object */
     send_error(o, o->conflict.remapped,
                o->conflict.state == CONFLICT_ENDED

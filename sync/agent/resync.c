@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ERROR_KEY_MAX (sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX)
-
 void ab_agent_resync(ab_agent *a, const char *why)
 {
     ab_resync_ask(&a->resync.engine, why);
@@ -139,16 +137,15 @@ static void tell(void *arg, ab_resync_message *m)
 
 /* Our key of the object's error, and the hub's. */
 struct error_keys {
-    char ours[ERROR_KEY_MAX];
-    char hubs[ERROR_KEY_MAX];
+    char ours[AB_ERROR_KEY_MAX];
+    char hubs[AB_ERROR_KEY_MAX];
 };
 
 static struct error_keys error_keys(const ab_agent_object *o)
 {
     struct error_keys k;
-    snprintf(k.ours, ERROR_KEY_MAX, "%s%s", o->remapped ? AB_KEY_ERROR_REMAPPED : AB_KEY_ERROR,
-             o->key);
-    snprintf(k.hubs, ERROR_KEY_MAX, AB_KEY_ERROR "%s", o->hub_key);
+    ab_agent_error_key(o, o->remapped, k.ours);
+    snprintf(k.hubs, AB_ERROR_KEY_MAX, AB_KEY_ERROR "%s", o->hub_key);
     return k;
 }
 

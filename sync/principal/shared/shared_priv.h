@@ -22,8 +22,8 @@ struct shared {
     uint64_t informed_at; /* principal.asks, when agents were told last */
     uint64_t noted;       /* the number of the version that the store has shown last */
     uint64_t reading;     /* principal.notes, when the read under way began */
-    uint64_t confirmed;   /* AppProject: the same of the last read that found it as it is here */
-    bool unconfirmed;     /* Secret: it waits until its project is confirmed */
+    uint64_t confirmed; /* AppProject: the same of the last read that gave the version shown last */
+    bool unconfirmed;   /* Secret: it waits until its project is confirmed */
 };
 
 /* record.c */
@@ -59,8 +59,8 @@ void ab_principal_shared_confirm(struct shared *project);
 bool ab_principal_shared_is_in_clear(const struct peer *peer);
 /** Payload for this agent, and the digest by which it is compared; the payload stays empty when the
  * agent has it already, sealed.
- *  @return CLOSED while there is no certificate to seal it to; else what sealing or `payload`
- * reports */
-ab_err ab_principal_shared_render(const struct shared *s, const struct peer *peer,
-                                  const ab_object *hub, ab_buf *payload, ab_digest *digest,
-                                  ab_error *err);
+ *  @return CLOSED until the agent has a certificate to seal it to; else the error of sealing or of
+ * `payload` */
+AB_MUST_USE ab_err ab_principal_shared_render(const struct shared *s, const struct peer *peer,
+                                              const ab_object *hub, ab_buf *payload,
+                                              ab_digest *digest, ab_error *err);

@@ -146,7 +146,9 @@ static void got(ab_watermark_part *part, ab_err code, const ab_object *object, c
         part->logs_at = now_ms(store_of(part)) + LOGS_MS;
     part->read = part->asked;
     part->write_due |= part->id[0] == '\0'; /* one that is there can be missed */
-    succeeded(part);
+    part->retry_at = 0;
+    if (!part->write_due) /* else it may be the write that failed, and that is refused again */
+        succeeded(part);
     tell_waiting(part);
 }
 

@@ -3,6 +3,7 @@
  * What a write of the watermark covers, when it is under way while the store turns out to have lost
  * something.
  */
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
@@ -62,6 +63,25 @@ static void a_write_whose_answer_was_lost_is_recognised(void **state)
     assert_int_equal(held_deletions(), 0);
 }
 
+/* It may read the ConfigMap, and neither create nor patch it. */
+static void a_write_that_is_refused_is_told_once_and_tried_less_and_less_often(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&w.clock, &w.log);
+    restart_principal();
+    w.hub_refuses = AB_ERR_DENIED;
+    put_app(w.hub, "w1", "b", 1, "", "");
+    world_run(&w, 120);
+    assert_int_equal(logged_count(file, "watermark cannot be read or written"), 1);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 120);
+    w.hub_refuses = AB_ERR_DENIED;
+    put_app(w.hub, "w1", "c", 1, "", "");
+    world_run(&w, 120);
+    assert_int_equal(logged_count(file, "watermark cannot be read or written"), 2);
+    (void)fclose(file);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
 
 int main(void)
@@ -69,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(what_is_lost_while_the_mark_is_written_is_held),
         T(a_write_whose_answer_was_lost_is_recognised),
+        T(a_write_that_is_refused_is_told_once_and_tried_less_and_less_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

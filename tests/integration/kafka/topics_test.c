@@ -41,6 +41,15 @@ static void missing_topics_of_one_agent_do_not_hold_up_another(void **state)
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
 }
 
+static void more_replicas_than_brokers_are_refused_with_the_option_named(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.replication-factor=3");
+    ab_end *principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_says(principal, "Set kafka.replication-factor to at most"));
+    assert_true(ab_end_says(principal, "cannot create topic"));
+}
+
 static void a_topic_of_several_partitions_is_refused(void **state)
 {
     ab_ends *ends = *state;
@@ -305,6 +314,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         CASE(missing_topics_are_named_and_waited_for),
         CASE(missing_topics_of_one_agent_do_not_hold_up_another),
+        CASE(more_replicas_than_brokers_are_refused_with_the_option_named),
         CASE(a_topic_of_several_partitions_is_refused),
         CASE(a_state_topic_that_is_not_compacted_is_refused),
         CASE(external_topics_are_taken_as_they_are),

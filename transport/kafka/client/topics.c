@@ -149,6 +149,14 @@ static rd_kafka_NewTopic_t *describe(const ab_kafka_settings *s, const ab_kafka_
     return NULL;
 }
 
+/* The broker's text does not say where its number comes from. */
+static const char *option_of(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR
+               ? " Set kafka.replication-factor to at most the number of brokers."
+               : "";
+}
+
 static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, size_t count)
 {
     size_t n = 0;
@@ -165,8 +173,8 @@ static void read_made(rd_kafka_event_t *event, ab_kafka_topic_state *topics, siz
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
             ab_fail(&t->error, AB_ERR_UNAVAILABLE, "creating topic %s", t->name);
         else
-            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "cannot create topic %s: %s", t->name,
-                    rd_kafka_topic_result_error_string(made[i]));
+            ab_fail(&t->error, AB_ERR_UNAVAILABLE, "cannot create topic %s: %s%s", t->name,
+                    rd_kafka_topic_result_error_string(made[i]), option_of(code));
     }
 }
 
@@ -203,8 +211,8 @@ static ab_err read_tried(rd_kafka_event_t *event, const char *name, ab_error *er
         rd_kafka_resp_err_t code = rd_kafka_topic_result_error(tried[i]);
         if (code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
             continue;
-        e = ab_fail(err, ab_kafka_err(code), "topic %s could not be created: %s", name,
-                    rd_kafka_topic_result_error_string(tried[i]));
+        e = ab_fail(err, ab_kafka_err(code), "topic %s could not be created: %s%s", name,
+                    rd_kafka_topic_result_error_string(tried[i]), option_of(code));
         err->foreign = (int)code;
     }
     return e;

@@ -98,6 +98,8 @@ AB_MUST_USE ab_err ab_span_i64(ab_spanv v, int64_t *out);
 AB_MUST_USE ab_err ab_span_canonical(ab_spanv v, ab_buf *out);
 /** Digest of the canonical text; of the empty text for an absent value. */
 AB_MUST_USE ab_err ab_span_digest(ab_spanv v, ab_digest *out);
+/** The same of the document that is this text. @return also what ab_span_parse returns */
+AB_MUST_USE ab_err ab_span_digest_text(ab_str text, ab_digest *out);
 /** Same canonical text. False when memory runs out. */
 bool ab_span_same(ab_spanv a, ab_spanv b);
 

@@ -125,6 +125,16 @@ ab_err ab_span_digest(ab_spanv v, ab_digest *out)
     return e;
 }
 
+ab_err ab_span_digest_text(ab_str text, ab_digest *out)
+{
+    ab_span *doc = NULL;
+    ab_err e = ab_span_parse(text, &doc, NULL);
+    if (e == AB_ERR_OK)
+        e = ab_span_digest(ab_span_root(doc), out);
+    ab_span_free(doc);
+    return e;
+}
+
 bool ab_span_same(ab_spanv a, ab_spanv b)
 {
     if (ab_str_eq(ab_span_raw(a), ab_span_raw(b)))

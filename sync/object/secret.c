@@ -52,23 +52,11 @@ ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static ab_err digest_of_canonical(ab_str text, char out[AB_DIGEST_HEX])
-{
-    ab_span *doc = NULL;
-    ab_digest digest;
-    ab_err e = ab_span_parse(text, &doc, NULL);
-    if (e == AB_ERR_OK)
-        e = ab_span_digest(ab_span_root(doc), &digest);
-    if (e == AB_ERR_OK)
-        ab_digest_format(&digest, out);
-    ab_span_free(doc);
-    return e;
-}
-
 ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
 {
     static const char *const left_out[] = {"sealed", NULL};
     ab_buf text;
+    ab_digest digest;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_spanw w = ab_spanw_to(&text);
     ab_spanw_object(&w);
@@ -76,7 +64,9 @@ ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
     ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        e = digest_of_canonical(ab_buf_str(&text), out);
+        e = ab_span_digest_text(ab_buf_str(&text), &digest);
+    if (e == AB_ERR_OK)
+        ab_digest_format(&digest, out);
     ab_buf_fini(&text);
     return e;
 }

@@ -395,6 +395,9 @@ static void the_digest_is_that_of_the_canonical_text(void **state)
     assert_int_equal(ab_span_digest(ab_span_root(doc), &of_value), AB_ERR_OK);
     assert_int_equal(ab_digest_of(AB_STR("{\"a\":2,\"b\":1}"), &of_text), AB_ERR_OK);
     assert_true(ab_digest_eq(&of_value, &of_text));
+    assert_int_equal(ab_span_digest_text(AB_STR("{ \"b\":1, \"a\":2 }"), &of_value), AB_ERR_OK);
+    assert_true(ab_digest_eq(&of_value, &of_text));
+    assert_int_equal(ab_span_digest_text(AB_STR("{"), &of_value), AB_ERR_PARSE);
     assert_int_equal(ab_span_digest((ab_spanv){0}, &of_value), AB_ERR_OK);
     assert_int_equal(ab_digest_of(AB_STR(""), &of_text), AB_ERR_OK);
     assert_true(ab_digest_eq(&of_value, &of_text));

@@ -337,6 +337,13 @@ ab_err ab_event_attr_u64(const ab_event *e, const char *name, uint64_t *out)
     return value.ptr == NULL ? AB_ERR_NOTFOUND : ab_str_to_u64(value, out);
 }
 
+ab_digest ab_event_content_hash(const ab_event *e)
+{
+    ab_digest hash;
+    ab_str text = ab_event_attr(e, AB_CE_CONTENTHASH);
+    return ab_digest_parse(text, &hash) == AB_ERR_OK ? hash : (ab_digest){0};
+}
+
 size_t ab_event_attr_count(const ab_event *e)
 {
     return e->count;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/core/buf.h"
+#include "base/core/digest.h"
 
 #define AB_EVENT_ATTRS_MAX      64
 #define AB_EVENT_ATTR_NAME_MAX  64
@@ -89,6 +90,9 @@ bool ab_event_is_shared(const ab_event *e);
 ab_str ab_event_attr(const ab_event *e, const char *name);
 /** Value as a number. @return NOTFOUND, PARSE */
 AB_MUST_USE ab_err ab_event_attr_u64(const ab_event *e, const char *name, uint64_t *out);
+/** Attribute contenthash; none where it is missing or cannot be read, so that the content counts as
+ * different from any. */
+ab_digest ab_event_content_hash(const ab_event *e);
 size_t ab_event_attr_count(const ab_event *e);
 /** The i-th attribute, in order of setting. */
 ab_attr ab_event_attr_at(const ab_event *e, size_t i);

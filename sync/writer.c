@@ -79,9 +79,7 @@ ab_err ab_writer_learn(ab_writer *w, const ab_event *head)
     *e = (struct entry){0};
     if (ab_version_of(head, &version, NULL) == AB_ERR_OK)
         e->version = version;
-    /* Without a readable digest the content counts as different and is sent again. */
-    if (ab_digest_parse(ab_event_attr(head, AB_CE_CONTENTHASH), &e->digest) != AB_ERR_OK)
-        e->digest = (ab_digest){0};
+    e->digest = ab_event_content_hash(head);
     return AB_ERR_OK;
 }
 

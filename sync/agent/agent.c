@@ -276,14 +276,12 @@ void ab_agent_log_lost(ab_agent *a)
 
 void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err)
 {
-    ab_digest hash;
+    ab_digest hash = ab_event_content_hash(event);
     ab_agent_object *o = ab_map_find(a->objects, ab_event_attr(event, AB_CE_PARTITIONKEY));
     AB_ERROR(a->env.log, SYNC, "cannot be sent",
              AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
              AB_KV("why", (const char *)err->text));
-    if (o == NULL ||
-        (ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &hash) == AB_ERR_OK &&
-         !ab_digest_eq(&hash, &o->report)))
+    if (o == NULL || (!ab_digest_is_none(&hash) && !ab_digest_eq(&hash, &o->report)))
         return; /* of nobody any more: something newer was said meanwhile */
     ab_agent_report_error(o, err);
     o->unsent = o->report;

@@ -118,10 +118,8 @@ static void save_desired(ab_agent_object *o, ab_task *t, const ab_object *desire
                                   .owner = ab_event_attr(t->event, AB_CE_PRINCIPALUID),
                                   .owned = ab_buf_str(&owned),
                                   .desired = ab_event_data(t->event),
-                                  .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
-    /* Without one it counts as different, and comes again. */
-    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &received.hash) != AB_ERR_OK)
-        received.hash = (ab_digest){0};
+                                  .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY),
+                                  .hash = ab_event_content_hash(t->event)};
     save(o, deleting ? SOURCE_DELETING : SOURCE_LIVE, &received);
     ab_buf_fini(&owned);
 }

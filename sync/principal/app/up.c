@@ -82,9 +82,8 @@ static void format_stamp(const ab_principal_app *app, ab_spanv status, char out[
 {
     const ab_task *t = app->record.inbox.head;
     ab_stamp stamp = {.version = t->version, .agent = ab_str_of(app->agent)};
-    if (ab_span_count(status) == 0 ||
-        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &stamp.hash) != AB_ERR_OK)
-        stamp.hash = (ab_digest){0};
+    if (ab_span_count(status) > 0)
+        stamp.hash = ab_event_content_hash(t->event);
     ab_stamp_format(&stamp, out);
 }
 
@@ -92,11 +91,8 @@ static void format_stamp(const ab_principal_app *app, ab_spanv status, char out[
  * everything again at its start. */
 static bool is_sent_again(const ab_principal_app *app)
 {
-    ab_digest hash;
-    return !ab_digest_is_none(&app->status_hash) &&
-           ab_digest_parse(ab_event_attr(app->record.inbox.head->event, AB_CE_CONTENTHASH),
-                           &hash) == AB_ERR_OK &&
-           ab_digest_eq(&hash, &app->status_hash);
+    ab_digest hash = ab_event_content_hash(app->record.inbox.head->event);
+    return !ab_digest_is_none(&app->status_hash) && ab_digest_eq(&hash, &app->status_hash);
 }
 
 static void take_report(ab_principal_app *app, ab_spanv report)
@@ -190,9 +186,7 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     app->error = message;
     app->error_ours = false;
     ab_principal_defer(app, DEFERRED_BY_AGENT, says);
-    if (!says ||
-        ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &app->error_hash) != AB_ERR_OK)
-        app->error_hash = (ab_digest){0};
+    app->error_hash = says ? ab_event_content_hash(t->event) : (ab_digest){0};
 }
 
 /* The agent answers a command; its delivery is acknowledged once the command is ended in our log.

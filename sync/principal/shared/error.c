@@ -76,8 +76,7 @@ static struct shared_error *error_of(const ab_event *event)
     if (e == NULL)
         return NULL;
     e->message = message_of(event);
-    if (ab_digest_parse(ab_event_attr(event, AB_CE_CONTENTHASH), &e->hash) != AB_ERR_OK)
-        e->hash = (ab_digest){0};
+    e->hash = ab_event_content_hash(event);
     return e;
 }
 

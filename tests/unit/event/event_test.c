@@ -217,6 +217,33 @@ static void numbers_are_read_back_and_what_is_none_is_an_error(void **state)
     ab_event_unref(e);
 }
 
+static void a_content_hash_that_cannot_be_read_is_none(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {NULL, "9f86d0", "9f86d081884c7d659a2feaa0c55ad01x"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        ab_event_draft d = sample_least();
+        ab_event_set_text(&d, AB_CE_CONTENTHASH, texts[i]);
+        ab_event *e = must_make(&d);
+        ab_digest hash = ab_event_content_hash(e);
+        assert_true(ab_digest_is_none(&hash));
+        ab_event_unref(e);
+    }
+}
+
+static void a_content_hash_is_read(void **state)
+{
+    (void)state;
+    char text[AB_DIGEST_HEX];
+    ab_event_draft d = sample_least();
+    ab_event_set_text(&d, AB_CE_CONTENTHASH, "9f86d081884c7d659a2feaa0c55ad015");
+    ab_event *e = must_make(&d);
+    ab_digest hash = ab_event_content_hash(e);
+    ab_digest_format(&hash, text);
+    assert_string_equal(text, "9f86d081884c7d659a2feaa0c55ad015");
+    ab_event_unref(e);
+}
+
 static void data_that_is_empty_differs_from_no_data(void **state)
 {
     (void)state;
@@ -348,6 +375,8 @@ int main(void)
         cmocka_unit_test(attributes_stand_in_the_order_of_setting_and_a_later_value_replaces),
         cmocka_unit_test(an_attribute_is_found_by_its_whole_name_only),
         cmocka_unit_test(numbers_are_read_back_and_what_is_none_is_an_error),
+        cmocka_unit_test(a_content_hash_that_cannot_be_read_is_none),
+        cmocka_unit_test(a_content_hash_is_read),
         cmocka_unit_test(data_that_is_empty_differs_from_no_data),
         cmocka_unit_test(count_and_sizes_are_limited),
         cmocka_unit_test(data_is_limited),

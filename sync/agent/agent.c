@@ -29,7 +29,6 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     ab_reconciler_init(&a->reconciler, &a->env.effects, env->clock, env->log, env->metrics,
                        env->policy.defer_after_ms);
     ab_reconciler_measure(&a->reconciler, env->metrics, AB_DOWN);
-    a->object_type = &ab_agent_object_type;
     ab_inbox_init(&a->early);
     ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();
@@ -213,7 +212,7 @@ static void catch_up(ab_agent_object *o)
         catch_up_published(o);
         return;
     }
-    o->report_due = ab_agent_reports(o) && o->exists && ab_agent_has_source(o) &&
+    o->report_due = o->kind->reports && o->exists && ab_agent_has_source(o) &&
                     !ab_writer_has(w, ab_str_of(o->key), &o->report);
     if (o->source == SOURCE_ENDED && !o->exists && o->agent->listed)
         ab_agent_end_up(o);
@@ -265,7 +264,7 @@ void ab_agent_ready(ab_agent *a, uint64_t epoch)
     a->sweep.done = false;
     ab_agent_sweep(a); /* before what went meanwhile is ended one by one */
     advance_all(a);
-    ab_agent_resync(a, "start");
+    ab_resync_ask(&a->resync.engine, "start");
 }
 
 void ab_agent_log_lost(ab_agent *a)
@@ -295,7 +294,7 @@ void ab_agent_end_replay(ab_agent *a)
     a->replaying = false;
     advance_all(a);
     ab_resync_stop(&a->resync.engine); /* commands behind a begin were dropped too */
-    ab_agent_resync(a, "replayed");
+    ab_resync_ask(&a->resync.engine, "replayed");
 }
 
 void ab_agent_caught_up(ab_agent *a)
@@ -312,7 +311,7 @@ void ab_agent_pause(ab_agent *a, bool paused)
     for (ab_map_iter i = ab_map_first(a->objects); !paused && i.entry != NULL; ab_map_next(&i))
         ab_reconcile_advance(i.value);
     if (!paused)
-        ab_agent_resync(a, "displaced");
+        ab_resync_ask(&a->resync.engine, "displaced");
 }
 
 void ab_agent_tick(ab_agent *a)

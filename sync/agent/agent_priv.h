@@ -91,7 +91,6 @@ struct ab_agent_object {
 struct ab_agent {
     ab_agent_env env;
     ab_reconciler reconciler;
-    const ab_record_type *object_type;
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_map *sources;   /* uids of what objects here have as their source; how many: size_t */
@@ -145,8 +144,6 @@ bool ab_agent_may_log(ab_agent *a, int64_t *held);
 void ab_agent_wake(const ab_agent *a);
 /** May objects of this kind be in namespace `ns`? */
 bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns);
-/** Does it report its state upwards? Of other kinds only errors go up. */
-bool ab_agent_reports(const ab_agent_object *o);
 /** A source that is not deleted for good. */
 bool ab_agent_has_source(const ab_agent_object *o);
 bool ab_agent_is_autonomous(const ab_agent *a);
@@ -257,8 +254,6 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 void ab_agent_report_again(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
-/** Both ends are to compare what they hold. @param why  for the log; a literal */
-void ab_agent_resync(ab_agent *a, const char *why);
 #define AB_ERROR_KEY_MAX (sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX)
 /** The key in our log of the error of one of the object's sources. */
 void ab_agent_error_key(const ab_agent_object *o, bool remapped, char out[AB_ERROR_KEY_MAX]);

@@ -72,7 +72,7 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     if (o == NULL)
         return NULL;
     o->agent = a;
-    ab_record_init(&o->record, a->object_type, &a->reconciler, NULL);
+    ab_record_init(&o->record, &ab_agent_object_type, &a->reconciler, NULL);
     if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
         ab_agent_object_free(o);
         return NULL;
@@ -81,11 +81,6 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
 }
 
 /* --- what it is --- */
-
-bool ab_agent_reports(const ab_agent_object *o)
-{
-    return o->kind->reports;
-}
 
 bool ab_agent_has_source(const ab_agent_object *o)
 {

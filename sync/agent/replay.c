@@ -39,7 +39,7 @@ void ab_agent_gap(ab_agent *a)
     a->caught_up = false;
     if (a->replaying)
         ab_agent_replay(a);
-    ab_agent_resync(a, "gap");
+    ab_resync_ask(&a->resync.engine, "gap");
 }
 
 void ab_agent_note_read(ab_agent_object *o)

@@ -156,7 +156,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
         note_said(o);
         return;
     }
-    if (!ab_agent_reports(o) || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
+    if (!o->kind->reports || ab_object_annotation(local, AB_ANN_SOURCE_UID).len == 0)
         return; /* not ours to tell about */
     if (waits_for_status(o, local)) {
         o->report_due = o->report_empty = true;

@@ -14,17 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ab_agent_resync(ab_agent *a, const char *why)
-{
-    ab_resync_ask(&a->resync.engine, why);
-}
-
 void ab_agent_resync_report_held(ab_agent *a)
 {
     if (a->sweep.guard.held == a->resync.held_sent)
         return;
     a->resync.held_sent = a->sweep.guard.held;
-    ab_agent_resync(a, "other deletions are held");
+    ab_resync_ask(&a->resync.engine, "other deletions are held");
 }
 
 /* --- what we hold --- */
@@ -153,7 +148,7 @@ static bool has_report(const ab_agent_object *o)
 {
     if (ab_agent_publishes(o))
         return o->exists && !o->was_managed && !o->excluded;
-    return ab_agent_reports(o) && ab_agent_has_source(o) && o->exists && !o->report_empty;
+    return o->kind->reports && ab_agent_has_source(o) && o->exists && !o->report_empty;
 }
 
 /* What we sent under `ours` should be at the hub under `hubs`. */
@@ -199,7 +194,7 @@ static bool is_otherwise(const ab_agent_object *o, const char *ours, const char 
 /* The principal shows a status, and the object, made again perhaps, has none. */
 static bool is_status_gone(const ab_agent_object *o)
 {
-    return ab_agent_reports(o) && ab_agent_has_source(o) && o->exists && o->report_empty &&
+    return o->kind->reports && ab_agent_has_source(o) && o->exists && o->report_empty &&
            ab_resync_find(&o->agent->resync.engine, ab_str_of(o->hub_key)) != NULL;
 }
 

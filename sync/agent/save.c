@@ -222,7 +222,7 @@ static void take_effect(ab_agent_object *o)
     if (o->source != SOURCE_NONE) /* what is no longer followed still has its annotations */
         o->principal = o->next_principal;
     o->reconciled = (ab_digest){0};
-    o->report_due = ab_agent_reports(o) && ab_agent_has_source(o);
+    o->report_due = o->kind->reports && ab_agent_has_source(o);
     o->report_waits = o->record.inbox.head->type == AB_TYPE_CREATE &&
                       !ab_writer_has_key(o->agent->writer, ab_str_of(o->key));
     o->record.rest_at = 0;

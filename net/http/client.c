@@ -20,7 +20,6 @@ static void free_call(ab_http_call *c)
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     curl_slist_free_all(c->connect_to);
-    ab_buf_fini(&c->up);
     free(c);
 }
 
@@ -238,7 +237,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *arg)
     c->http->is_http1 = version == CURL_HTTP_VERSION_1_0 || version == CURL_HTTP_VERSION_1_1;
     if (c->cancelled || c->http->freed)
         return 0;
-    c->data_code = ab_http_stream_read_head(c, (ab_str){bytes, size * count});
+    c->data_code = ab_http_read_head(c, (ab_str){bytes, size * count});
     return c->data_code == AB_ERR_OK ? size * count : 0;
 }
 
@@ -285,7 +284,7 @@ static void on_idle(uv_timer_t *timer)
     }
 }
 
-/* Calls were paused, resumed, or given more to send. */
+/* Calls were resumed, and perhaps paused again. */
 static void on_kick(uv_timer_t *timer)
 {
     ab_http *h = timer->data;
@@ -295,7 +294,8 @@ static void on_kick(uv_timer_t *timer)
         if (!c->kicked || !c->added || c->over || h->freed)
             continue;
         c->kicked = false;
-        CURLcode code = ab_http_stream_unpause(c);
+        CURLcode code =
+            ab_http_loop_pause(h->curl, c->easy, c->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
         c->over = code != CURLE_OK;
         c->code = code;
     }
@@ -413,8 +413,6 @@ static bool prepare(ab_http_call *c, const ab_http_request *r)
     curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
-    if (r->upload && !ab_http_stream_set_upload(c, r))
-        return false;
     return ab_http_easy_set_url(c->easy, r->url, c->http->sni, &c->connect_to, &c->headers) &&
            set_headers(c, r->headers) && set_body(c->easy, r->method, r->body);
 }
@@ -426,8 +424,6 @@ ab_http_call *ab_http_start(ab_http *h, const ab_http_request *request)
         return NULL;
     c->http = h;
     c->request = *request;
-    c->up_left = request->upload_bytes;
-    ab_buf_init(&c->up, AB_HTTP_UPLOAD_MAX);
     c->began = c->heard = uv_now(h->loop);
     if (h->freed || !prepare(c, request) || (!ab_http_loop_inside(h->curl) && !add_call(c))) {
         free_call(c);
@@ -448,12 +444,6 @@ void ab_http_cancel(ab_http_call *call)
         drop(call);
 }
 
-static void kick(ab_http_call *call)
-{
-    call->kicked = true;
-    uv_timer_start(&call->http->kick, on_kick, 0, 0);
-}
-
 void ab_http_pause(ab_http_call *call)
 {
     call->paused = true;
@@ -465,27 +455,6 @@ void ab_http_resume(ab_http_call *call)
         return;
     call->paused = false;
     call->heard = uv_now(call->http->loop);
-    kick(call);
-}
-
-ab_err ab_http_send(ab_http_call *call, ab_str bytes)
-{
-    if (!call->request.upload || call->up_finished || call->over || call->ended || call->cancelled)
-        return AB_ERR_CLOSED;
-    if (call->request.upload_bytes >= 0 && bytes.len > (uint64_t)call->up_left)
-        return AB_ERR_TOOBIG;
-    if (call->up.len - call->up_sent >= AB_HTTP_UPLOAD_FULL) {
-        call->up_full = true;
-        return AB_ERR_FULL;
-    }
-    call->up_left -= (int64_t)bytes.len;
-    ab_buf_put(&call->up, bytes);
-    kick(call);
-    return ab_buf_status(&call->up);
-}
-
-void ab_http_finish(ab_http_call *call)
-{
-    call->up_finished = true;
-    kick(call);
+    call->kicked = true;
+    uv_timer_start(&call->http->kick, on_kick, 0, 0);
 }

@@ -2,8 +2,8 @@
  *
  * HTTP client on the loop (libcurl's multi interface): HTTP/2 over TLS with all calls to one host
  * multiplexed on one connection, HTTP/1.1 where the server offers no more or the options say so.
- * Answers come in pieces and requests may go in pieces, so that none has to fit into memory. Loop
- * thread; no call blocks, no upcall is made from inside a call.
+ * Answers come in pieces, so that none has to fit into memory. Loop thread; no call blocks, no
+ * upcall is made from inside a call.
  */
 #pragma once
 
@@ -45,17 +45,13 @@ typedef struct {
     const char *method; /* "GET", ... */
     const char *url;    /* copied */
     const char *const
-        *headers; /* "Name: value", NULL-terminated, copied; NULL: none. Never logged */
-    ab_str body;  /* copied; absent: none */
-    bool upload;  /* the body comes by ab_http_send and ends by ab_http_finish, not in `body` */
-    int64_t upload_bytes; /* of that body; -1: known at its end only */
-    int64_t timeout_ms;   /* for all of it; 0: none */
-    int64_t idle_ms;      /* ends with TIMEOUT when nothing comes for so long; 0: never */
+        *headers;       /* "Name: value", NULL-terminated, copied; NULL: none. Never logged */
+    ab_str body;        /* copied; absent: none */
+    int64_t timeout_ms; /* for all of it; 0: none */
+    int64_t idle_ms;    /* ends with TIMEOUT when nothing comes for so long; 0: never */
     /** The status and the fields of the answer are in, names in lower case; before anything of its
      * body. Borrowed for the upcall. NULL: not wanted. */
     void (*on_head)(void *arg, int status, const ab_http_field *fields, size_t count);
-    /** ab_http_send has room again after FULL. NULL: not wanted. */
-    void (*on_writable)(void *arg);
     /** A piece of the body; `status` is known. Anything but OK ends the call with that code. NULL:
      * the body is dropped. */
     ab_err (*on_data)(void *arg, int status, ab_str piece);
@@ -84,16 +80,6 @@ AB_MUST_USE ab_err ab_http_reconfigure(ab_http *h, const ab_http_options *option
  * upcall of the call; time limits for silence do not count meanwhile. */
 void ab_http_pause(ab_http_call *call);
 void ab_http_resume(ab_http_call *call);
-/**
- * Send some of the body of a request with `upload`; it is copied. Allowed from inside any upcall of
- * the call.
- *
- * @return FULL: nothing was taken, on_writable follows; CLOSED: it was finished before, or the
- * answer ended the call; NOMEM
- */
-AB_MUST_USE ab_err ab_http_send(ab_http_call *call, ab_str bytes);
-/** The body is whole. One that is shorter than announced fails the call. */
-void ab_http_finish(ab_http_call *call);
 /** Take the URL of a proxy, which may hold a password, out of what curl has said (its
  * CURLOPT_ERRORBUFFER). Any thread. */
 void ab_http_hide_proxy(char *said);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of the HTTP client: its calls (client.c), how the loop drives curl, how its connections
- * are made, how bodies are streamed, and what errors mean. client.c calls the others.
+ * are made, how heads are read, and what errors mean. client.c calls the others.
  */
 #pragma once
 
@@ -9,9 +9,6 @@
 
 #include <curl/curl.h>
 #include <sys/queue.h>
-
-#define AB_HTTP_UPLOAD_FULL (128u * 1024)
-#define AB_HTTP_UPLOAD_MAX  (64u * 1024 * 1024)
 
 typedef struct ab_http_loop ab_http_loop;
 
@@ -32,13 +29,8 @@ struct ab_http_call {
     uint64_t heard;   /* when something came last, or `began` */
     ab_err data_code; /* what on_data returned */
     bool told_head;
-    bool paused;     /* by the caller */
-    bool kicked;     /* curl is to be told of a change of what is paused */
-    ab_buf up;       /* of the request's body, what curl has not taken */
-    size_t up_sent;  /* of `up` */
-    int64_t up_left; /* of the length that was announced, what was not given yet */
-    bool up_finished;
-    bool up_full; /* on_writable is owed */
+    bool paused; /* by the caller */
+    bool kicked; /* curl is to be told of a change of what is paused */
     char said[CURL_ERROR_SIZE];
 };
 
@@ -73,14 +65,10 @@ bool ab_http_loop_inside(const ab_http_loop *l);
 /** curl_easy_pause, during which upcalls are made. */
 CURLcode ab_http_loop_pause(ab_http_loop *l, CURL *easy, int what);
 
-/* client_stream.c */
-/** Have curl take the request's body from ab_http_send. @return false when out of memory */
-bool ab_http_stream_set_upload(ab_http_call *c, const ab_http_request *r);
+/* client_head.c */
 /** A line of the answer's head came: tell the head when it is whole. @return AB_ERR_TOOBIG, NOMEM
  */
-AB_MUST_USE ab_err ab_http_stream_read_head(ab_http_call *c, ab_str line);
-/** Tell curl what is paused now. */
-CURLcode ab_http_stream_unpause(ab_http_call *c);
+AB_MUST_USE ab_err ab_http_read_head(ab_http_call *c, ab_str line);
 
 /* client_options.c */
 /** A handle to copy for each call (curl_easy_duphandle). @return CONFIG, NOMEM */

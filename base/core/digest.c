@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/core/digest.h"
 
+#include "base/core/hex.h"
+
 #include <openssl/evp.h>
 #include <string.h>
 #include <sys/random.h>
@@ -43,22 +45,13 @@ void ab_digest_format(const ab_digest *d, char out[AB_DIGEST_HEX])
     *put_hex(out, d->bytes, sizeof(d->bytes)) = '\0';
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 ab_err ab_digest_parse(ab_str text, ab_digest *out)
 {
     ab_digest parsed = {{0}};
     if (text.len != AB_DIGEST_HEX - 1)
         return AB_ERR_PARSE;
     for (size_t i = 0; i < text.len; i++) {
-        int value = hex_value(text.ptr[i]);
+        int value = ab_hex_digit(text.ptr[i]);
         if (value < 0)
             return AB_ERR_PARSE;
         parsed.bytes[i / 2] = (uint8_t)(parsed.bytes[i / 2] << 4 | value);

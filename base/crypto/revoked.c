@@ -2,9 +2,9 @@
 #include "base/crypto/revoked.h"
 
 #include "base/core/file.h"
+#include "base/core/hex.h"
 #include "base/core/text_lines.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,14 +13,6 @@
 static int compare(const void *a, const void *b)
 {
     return memcmp(a, b, AB_FINGERPRINT_BYTES);
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)tolower((unsigned char)c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static bool is_comment(ab_str line)
@@ -42,8 +34,8 @@ bool ab_fingerprint_parse(ab_str text, uint8_t out[AB_FINGERPRINT_BYTES])
         return false;
     for (size_t i = 0; i < AB_FINGERPRINT_BYTES; i++) {
         const char *at = text.ptr + i * step;
-        int high = hex_value(at[0]);
-        int low = hex_value(at[1]);
+        int high = ab_hex_digit(at[0]);
+        int low = ab_hex_digit(at[1]);
         if (high < 0 || low < 0 || (colons && i + 1 < AB_FINGERPRINT_BYTES && at[2] != ':'))
             return false;
         hash[i] = (uint8_t)(high << 4 | low);

@@ -5,26 +5,19 @@
  */
 #include "live/resource/query.h"
 
+#include "base/core/hex.h"
+
 #include <string.h>
 
 #define VALUE_MAX (16u * 1024)
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 ab_err ab_resource_query_decode(ab_str text, bool plus, ab_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         if (c == '%') {
-            int high = i + 2 < text.len ? hex_of(text.ptr[i + 1]) : -1;
-            int low = i + 2 < text.len ? hex_of(text.ptr[i + 2]) : -1;
+            int high = i + 2 < text.len ? ab_hex_digit(text.ptr[i + 1]) : -1;
+            int low = i + 2 < text.len ? ab_hex_digit(text.ptr[i + 2]) : -1;
             if (high < 0 || low < 0)
                 return AB_ERR_INVALID;
             c = (char)(high * 16 + low);

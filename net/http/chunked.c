@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http/chunked.h"
 
+#include "base/core/hex.h"
+
 #define LINE_MAX_BYTES 256
 #define DROPPED_MAX    4096
 
@@ -26,15 +28,6 @@ static ab_err next_line(ab_str *in, ab_str *line)
     return AB_ERR_OK;
 }
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static ab_err drop(ab_http_chunked *c, size_t len)
 {
     c->dropped += len;
@@ -45,8 +38,8 @@ static ab_err read_size(ab_http_chunked *c, ab_str line)
 {
     size_t digits = 0;
     c->left = 0;
-    while (digits < line.len && hex_of(line.ptr[digits]) >= 0 && digits < 15)
-        c->left = c->left * 16 + (uint64_t)hex_of(line.ptr[digits++]);
+    while (digits < line.len && ab_hex_digit(line.ptr[digits]) >= 0 && digits < 15)
+        c->left = c->left * 16 + (uint64_t)ab_hex_digit(line.ptr[digits++]);
     if (digits == 0 || (digits < line.len && line.ptr[digits] != ';'))
         return AB_ERR_PARSE;
     c->state = c->left == 0 ? TRAILER : DATA;

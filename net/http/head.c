@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http/head.h"
 
+#include "base/core/hex.h"
+
 #include <strings.h>
 
 /* ---- characters ---- */
@@ -59,15 +61,6 @@ bool ab_http_list_has(ab_str list, const char *word)
 
 /* ---- paths ---- */
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The byte at the front, decoded, which is skipped; -1: its encoding is wrong. */
 static int next_byte(ab_str *s, bool *encoded)
 {
@@ -77,8 +70,8 @@ static int next_byte(ab_str *s, bool *encoded)
         *s = (ab_str){s->ptr + 1, s->len - 1};
         return c;
     }
-    int high = s->len < 3 ? -1 : hex_of(s->ptr[1]);
-    int low = s->len < 3 ? -1 : hex_of(s->ptr[2]);
+    int high = s->len < 3 ? -1 : ab_hex_digit(s->ptr[1]);
+    int low = s->len < 3 ? -1 : ab_hex_digit(s->ptr[2]);
     if (high < 0 || low < 0)
         return -1;
     *s = (ab_str){s->ptr + 3, s->len - 3};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/project.h"
 
+#include "base/core/hex.h"
 #include "base/core/pattern.h"
 #include "schema/attributes.h"
 #include "sync/object/copy.h"
@@ -46,22 +47,13 @@ static ab_err content(ab_spanv v, char **out)
     return e;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Percent-decode in place, up to a character that ends it. */
 static void decode(char *value, const char *ends)
 {
     char *out = value;
     for (const char *in = value; *in != '\0' && strchr(ends, *in) == NULL; in++) {
-        bool coded = in[0] == '%' && hex_digit(in[1]) >= 0 && hex_digit(in[2]) >= 0;
-        *out++ = coded ? (char)(hex_digit(in[1]) * 16 + hex_digit(in[2])) : *in;
+        bool coded = in[0] == '%' && ab_hex_digit(in[1]) >= 0 && ab_hex_digit(in[2]) >= 0;
+        *out++ = coded ? (char)(ab_hex_digit(in[1]) * 16 + ab_hex_digit(in[2])) : *in;
         in += coded ? 2 : 0;
     }
     *out = '\0';

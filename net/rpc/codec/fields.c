@@ -2,6 +2,7 @@
 #include "net/rpc/codec/fields.h"
 
 #include "base/core/base64.h"
+#include "base/core/hex.h"
 
 #include <nghttp2/nghttp2.h>
 #include <stdio.h>
@@ -108,21 +109,10 @@ void ab_rpc_text_encode(ab_str text, ab_buf *out)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
-}
-
 static bool is_escape(ab_str text, size_t at)
 {
-    return text.ptr[at] == '%' && text.len - at > 2 && hex_digit(text.ptr[at + 1]) >= 0 &&
-           hex_digit(text.ptr[at + 2]) >= 0;
+    return text.ptr[at] == '%' && text.len - at > 2 && ab_hex_digit(text.ptr[at + 1]) >= 0 &&
+           ab_hex_digit(text.ptr[at + 2]) >= 0;
 }
 
 void ab_rpc_text_decode(ab_str text, ab_buf *out)
@@ -133,7 +123,7 @@ void ab_rpc_text_decode(ab_str text, ab_buf *out)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
         if (is_escape(text, i)) {
-            c = (char)(hex_digit(text.ptr[i + 1]) * 16 + hex_digit(text.ptr[i + 2]));
+            c = (char)(ab_hex_digit(text.ptr[i + 1]) * 16 + ab_hex_digit(text.ptr[i + 2]));
             i += 2;
         }
         ab_buf_putc(out, c);

@@ -32,7 +32,7 @@ bool ab_http_field_is_good(ab_str name, ab_str value)
     return is_token(name) && is_value(value);
 }
 
-static ab_str trim(ab_str s)
+ab_str ab_http_trim(ab_str s)
 {
     while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
         s = (ab_str){s.ptr + 1, s.len - 1};
@@ -41,7 +41,7 @@ static ab_str trim(ab_str s)
     return s;
 }
 
-static bool is_same(ab_str a, const char *b)
+bool ab_http_is_same(ab_str a, const char *b)
 {
     return a.ptr != NULL && a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
 }
@@ -51,7 +51,7 @@ bool ab_http_list_has(ab_str list, const char *word)
     while (list.len > 0) {
         const char *comma = memchr(list.ptr, ',', list.len);
         size_t len = comma == NULL ? list.len : (size_t)(comma - list.ptr);
-        if (is_same(trim((ab_str){list.ptr, len}), word))
+        if (ab_http_is_same(ab_http_trim((ab_str){list.ptr, len}), word))
             return true;
         size_t skip = comma == NULL ? len : len + 1;
         list = (ab_str){list.ptr + skip, list.len - skip};
@@ -150,7 +150,7 @@ static bool read_field(char *line, size_t len, ab_http_field *out)
         return false;
     size_t name_len = (size_t)(colon - line);
     out->name = (ab_str){line, name_len};
-    out->value = trim((ab_str){colon + 1, len - name_len - 1});
+    out->value = ab_http_trim((ab_str){colon + 1, len - name_len - 1});
     if (!ab_http_field_is_good(out->name, out->value))
         return false;
     for (size_t i = 0; i < name_len; i++)
@@ -211,7 +211,7 @@ static int read_framing(ab_http_head *out, const char **why)
         out->length_bytes = (int64_t)length;
     }
     out->chunked = codings > 0;
-    if (codings > 0 && !is_same(ab_http_head_find(out, "transfer-encoding"), "chunked"))
+    if (codings > 0 && !ab_http_is_same(ab_http_head_find(out, "transfer-encoding"), "chunked"))
         return 501;
     out->close = ab_http_list_has(ab_http_head_find(out, "connection"), "close");
     return 0;

@@ -48,6 +48,10 @@ const char *ab_http_head_read_answer(char *bytes, size_t len, ab_http_head *out)
 ab_str ab_http_head_find(const ab_http_head *head, const char *name);
 /** How many fields have this name. */
 size_t ab_http_head_count(const ab_http_head *head, const char *name);
+/** Without the spaces and tabs around it. */
+ab_str ab_http_trim(ab_str s);
+/** Are they the same, whether upper or lower case? */
+bool ab_http_is_same(ab_str a, const char *b);
 /** Is `word` one of the list "a, b, c"? Upper and lower case are the same. */
 bool ab_http_list_has(ab_str list, const char *word);
 

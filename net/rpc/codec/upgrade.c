@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/rpc/codec/upgrade.h"
 
-#include <strings.h>
+#include "net/http/head.h"
 
 #define PROTOCOL       "grpc-ws"
 #define FIELD_NAME_MAX 256
@@ -22,15 +22,6 @@ static bool next_line(ab_str *text, ab_str *line)
     text->len -= line->len + 2;
     text->ptr = end + 2;
     return true;
-}
-
-static ab_str trim(ab_str s)
-{
-    while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
-        s = (ab_str){s.ptr + 1, s.len - 1};
-    while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
-        s.len--;
-    return s;
 }
 
 static bool is_token(ab_str s)
@@ -59,7 +50,7 @@ static bool add_line(ab_str line, ab_rpc_head_in *into)
     if (colon == NULL)
         return false;
     ab_str given = {line.ptr, (size_t)(colon - line.ptr)};
-    ab_str value = trim((ab_str){colon + 1, line.len - given.len - 1});
+    ab_str value = ab_http_trim((ab_str){colon + 1, line.len - given.len - 1});
     if (!is_token(given) || !ab_str_is_utf8(value) || memchr(value.ptr, '\0', value.len) != NULL)
         return false;
     for (size_t i = 0; i < given.len; i++)
@@ -115,25 +106,6 @@ static ab_str pseudo(const ab_rpc_head_out *head, const char *name)
     return AB_STR("");
 }
 
-static bool same(ab_str a, const char *b)
-{
-    return a.ptr != NULL && a.len == strlen(b) && strncasecmp(a.ptr, b, a.len) == 0;
-}
-
-/* Whether a list like "keep-alive, Upgrade" has `word`. */
-static bool lists(ab_str list, const char *word)
-{
-    while (list.len > 0) {
-        const char *comma = memchr(list.ptr, ',', list.len);
-        size_t len = comma == NULL ? list.len : (size_t)(comma - list.ptr);
-        if (same(trim((ab_str){list.ptr, len}), word))
-            return true;
-        size_t skip = comma == NULL ? len : len + 1;
-        list = (ab_str){list.ptr + skip, list.len - skip};
-    }
-    return false;
-}
-
 /* ---- server ---- */
 
 static const ab_rpc_upgrade_refusal good = {NULL, NULL};
@@ -165,12 +137,12 @@ static ab_rpc_upgrade_refusal check_request(const ab_rpc_head_in *head)
 {
     if (head->too_large)
         return refuse("431 Request Header Fields Too Large", "the headers exceed the limit");
-    if (!lists(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
-        !lists(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
+    if (!ab_http_list_has(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
+        !ab_http_list_has(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
         return refuse("426 Upgrade Required", "only gRPC over WebSockets is supported");
     if (!ab_str_is(ab_rpc_head_in_find(head, "sec-websocket-version"), "13"))
         return refuse("426 Upgrade Required", "only WebSocket version 13 is supported");
-    if (!lists(ab_rpc_head_in_find(head, "sec-websocket-protocol"), PROTOCOL))
+    if (!ab_http_list_has(ab_rpc_head_in_find(head, "sec-websocket-protocol"), PROTOCOL))
         return refuse("400 Bad Request", "the only supported sub-protocol is " PROTOCOL);
     if (!ab_websocket_key_is_good(ab_rpc_head_in_find(head, "sec-websocket-key")))
         return refuse("400 Bad Request", "Sec-WebSocket-Key is invalid");
@@ -238,8 +210,8 @@ static const char *check_answer(const ab_rpc_head_in *head, const char *key)
     ab_str extensions = ab_rpc_head_in_find(head, "sec-websocket-extensions");
     if (head->too_large)
         return "the headers of the response exceed the limit";
-    if (!lists(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
-        !same(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
+    if (!ab_http_list_has(ab_rpc_head_in_find(head, "connection"), "upgrade") ||
+        !ab_http_is_same(ab_rpc_head_in_find(head, "upgrade"), "websocket"))
         return "the response does not upgrade to a WebSocket";
     if (!ab_websocket_key_accept(ab_str_of(key), accept) ||
         !ab_str_is(ab_rpc_head_in_find(head, "sec-websocket-accept"), accept))

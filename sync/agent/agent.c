@@ -4,7 +4,6 @@
 #include "schema/attributes.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static void safe(void *arg, void *token)
 {

@@ -4,7 +4,6 @@
 #include "base/core/hex.h"
 #include "base/core/pattern.h"
 #include "schema/attributes.h"
-#include "sync/object/copy.h"
 #include "sync/object/render.h"
 
 #include <stdlib.h>

@@ -2,10 +2,7 @@
 #include "sync/object/secret.h"
 
 #include "base/core/base64.h"
-#include "sync/object/copy.h"
 #include "sync/object/render.h"
-
-#include <string.h>
 
 #define PROJECT_MAX 253
 /* Rises when the sealed payload is made in another way. */

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool is_served(const ab_principal *p, const ab_object *o)
 {

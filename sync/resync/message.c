@@ -4,7 +4,6 @@
 #include "base/json/document.h"
 #include "base/json/object.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Larger documents are refused unread: a page of the longest keys. */

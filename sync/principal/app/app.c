@@ -5,7 +5,6 @@
  */
 #include "sync/principal/app/app_priv.h"
 
-#include "schema/attributes.h"
 #include "sync/principal/agent_records.h"
 #include "sync/principal/deferral.h"
 #include "sync/principal/lookup.h"

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/principal/app/app_priv.h"
 
-#include "schema/attributes.h"
-#include "sync/kind/kind.h"
 #include "sync/principal/deferral.h"
 #include "sync/principal/event.h"
 #include "sync/principal/lookup.h"
 #include "sync/principal/route.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* What kept the former content from being sent need not keep this one. */

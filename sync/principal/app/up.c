@@ -12,7 +12,6 @@
 #include "sync/principal/request.h"
 #include "sync/principal/route.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

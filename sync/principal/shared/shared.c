@@ -15,8 +15,6 @@
 #include "sync/principal/mirror/owner.h"
 #include "sync/principal/sweep.h"
 
-#include "schema/attributes.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "base/config/config_priv.h"
 #include "base/core/edit_distance.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ENV_PREFIX "ARGOBUS_"

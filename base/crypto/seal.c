@@ -12,7 +12,6 @@
 #include <openssl/cms.h>
 #include <openssl/err.h>
 #include <openssl/rsa.h>
-#include <stdlib.h>
 
 /* Of the content, before it is encrypted, and of the CMS message. */
 #define CONTENT_MAX (48u * 1024 * 1024)

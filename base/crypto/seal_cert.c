@@ -9,7 +9,6 @@
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define RSA_BITS_MIN 2048
 

@@ -7,7 +7,6 @@
 
 #include "base/json/span.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define TAG_PREFIX "tag:yaml.org,2002:"

@@ -3,8 +3,6 @@
 
 #include "net/address.h"
 
-#include <stdlib.h>
-
 #define REQUEST_MAX (256u * 1024)
 
 /* ---- the request ---- */

@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 ab_dir_op *ab_dir_op_new(unsigned verb, ab_str key)

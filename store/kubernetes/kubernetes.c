@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 static ab_kube *kube_of(ab_store *self)
 {

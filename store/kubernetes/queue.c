@@ -9,7 +9,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
 struct ab_kube_lane {

@@ -14,8 +14,6 @@
 #include "store/kubernetes/patch.h"
 #include "store/kubernetes/queue.h"
 
-#include <stdlib.h>
-
 #define JSON          "application/json"
 #define JSON_PATCH    "application/json-patch+json"
 #define FIELD_MANAGER "?fieldManager=argobus"

@@ -25,7 +25,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define REBUILD_FIRST_MS 1000
 #define REBUILD_MAX_MS   60000

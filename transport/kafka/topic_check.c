@@ -23,7 +23,6 @@
 #include "transport/kafka/removal_priv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define LINKS_MAX 100
 #define PROBE_MS  2000

@@ -3,7 +3,6 @@
 #include "live/gopeer/agents/agents_priv.h"
 #include "live/resource/status.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Bytes given to the stream at once. */

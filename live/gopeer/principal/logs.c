@@ -10,7 +10,6 @@
 #include "live/resource/service.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* So long argocd-agent tries to go on. */
 #define GIVE_UP_MS 30000

@@ -5,8 +5,6 @@
 #include "live/resource/query.h"
 #include "live/resource/service.h"
 
-#include <stdio.h>
-
 #define TARGET_MAX (4u * AB_RESOURCE_TARGET_MAX)
 
 /* ----- resource requests ----- */

@@ -6,8 +6,6 @@
  */
 #include "live/redis/front/front_priv.h"
 
-#include <stdlib.h>
-
 static void pass(ab_redis_conn *c, const ab_resp_piece *piece)
 {
     ab_redis_wire_put(c->client, piece->bytes);

@@ -9,7 +9,6 @@
 #include "live/resource/service.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* What is offered to the agent, of what the client offers. */
 static const char *const PROTOCOLS[] = {"v5.channel.k8s.io", "v4.channel.k8s.io", NULL};

@@ -21,7 +21,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Between two looks at how long terminals have been open. */
 #define WATCH_MS 1000

@@ -7,7 +7,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define TEXT_MAX   2048
 #define OUTPUT_MAX ((size_t)4 * 1024 * 1024)

@@ -6,7 +6,6 @@
 #include "services/ctl/fleet/server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

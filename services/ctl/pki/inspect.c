@@ -12,7 +12,6 @@
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static const ab_ctl_flag flags[] = {

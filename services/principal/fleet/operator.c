@@ -14,7 +14,6 @@
 #include "services/principal/fleet/view.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define REQUEST_MAX AB_CONTROL_REQUEST_MAX
 

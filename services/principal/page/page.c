@@ -12,7 +12,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CONNECTIONS_MAX 256
 #define JSON_MAX        (64u * 1024 * 1024)

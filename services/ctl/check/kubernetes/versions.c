@@ -5,7 +5,6 @@
 #include "services/ctl/check/kubernetes/versions_priv.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ANSWER_MAX  ((size_t)4 * 1024 * 1024)
 #define REQUEST_MAX 512

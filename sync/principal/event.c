@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-static void wake(const struct peer *peer)
+void ab_principal_wake(const struct peer *peer)
 {
     const ab_effects *fx = &peer->principal->env.effects;
     fx->wake(fx->arg, peer->name);
@@ -19,7 +19,7 @@ static void queued(struct peer *peer, ab_str key, ab_err e)
 {
     if (e == AB_ERR_OK) {
         ab_principal_shared_note_queued(peer, key);
-        wake(peer);
+        ab_principal_wake(peer);
         ab_watermark_note_queued(&peer->line->run, ab_writer_newest(peer->writer));
         ab_watermark_store_write(&peer->principal->watermark, peer->line);
     } else
@@ -27,10 +27,11 @@ static void queued(struct peer *peer, ab_str key, ab_err e)
                  AB_KV("agent", peer->name), AB_KV("key", key), AB_KV("why", ab_err_text(e)));
 }
 
-void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+void ab_principal_address(const ab_principal *p, ab_str key, ab_type type, ab_event_draft *draft,
                           char subject[AB_OBJECT_KEY_MAX])
 {
     ab_str kind, ns, name;
+    ab_event_set_text(draft, AB_CE_TYPE, ab_type_name(type));
     if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
         return;
     const ab_kind *row = ab_kind_of(kind);
@@ -51,8 +52,7 @@ void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, a
     snprintf(resource, sizeof(resource), "%.*s_%.*s", AB_STR_ARG(ab_object_name(hub)),
              AB_STR_ARG(ab_object_uid(hub)));
     ab_event_draft draft = {.data = payload};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
-    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_principal_address(peer->principal, key, type, &draft, subject);
     ab_event_set_text(&draft, AB_CE_RESOURCEID, resource);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_state(peer->writer, key, key, &draft, digest, NULL));
@@ -78,8 +78,7 @@ void ab_principal_end_anyway(struct peer *peer, ab_str key, bool orphan)
 {
     char subject[AB_OBJECT_KEY_MAX];
     ab_event_draft draft = {0};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_DELETE));
-    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_principal_address(peer->principal, key, AB_TYPE_DELETE, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     if (orphan)
         ab_event_set_text(&draft, AB_CE_ORPHAN, "true");
@@ -93,8 +92,7 @@ void ab_principal_give_up(struct peer *peer, ab_str key)
     ab_event_draft draft = {0};
     if (!ab_principal_is_object(key))
         return;
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_RELEASE));
-    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_principal_address(peer->principal, key, AB_TYPE_RELEASE, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, peer->principal->env.uid);
     queued(peer, key, ab_writer_end(peer->writer, key, key, &draft, NULL));
 }

@@ -6,9 +6,11 @@
 
 #include "sync/principal/state.h"
 
-/** Say which object of the hub an event is about: target, subject and whether it is remapped.
+/** Something can be sent to it. */
+void ab_principal_wake(const struct peer *peer);
+/** Begin an event about an object of the hub: type, target, subject and whether it is remapped.
  * `subject` must live as long as the draft. */
-void ab_principal_address(const ab_principal *p, ab_str key, ab_event_draft *draft,
+void ab_principal_address(const ab_principal *p, ab_str key, ab_type type, ab_event_draft *draft,
                           char subject[AB_OBJECT_KEY_MAX]);
 /** Queue an object's payload for an agent that takes events. */
 void ab_principal_queue(struct peer *peer, const ab_object *hub, ab_type type, ab_str payload,

@@ -179,14 +179,13 @@ static void send_request(struct peer *peer, ab_str key, const struct request *r,
     if (!is_unanswered(r))
         return;
     ab_event_draft draft = {.data = ab_span_raw(ab_object_json(hub))};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(type));
-    ab_principal_address(p, key, &draft, subject);
+    ab_principal_address(p, key, type, &draft, subject);
     ab_event_set_text(&draft, AB_CE_PRINCIPALUID, p->env.uid);
     ab_err e = ab_writer_command(peer->writer, ab_str_of(r->id), key, &draft);
     if (e != AB_ERR_OK)
         AB_ERROR(p->env.log, SYNC, "cannot queue a command", AB_KV("object", key),
                  AB_KV("why", ab_err_text(e)));
-    p->env.effects.wake(p->env.effects.arg, peer->name);
+    ab_principal_wake(peer);
 }
 
 void ab_requests_send(const struct requests *r, struct peer *peer, ab_str key, const ab_object *hub)
@@ -274,16 +273,14 @@ struct finished ab_requests_finished(const struct requests *r, ab_version versio
 
 ab_err ab_principal_end_command(struct peer *peer, ab_str key, ab_str id, void *delivery)
 {
-    const ab_effects *fx = &peer->principal->env.effects;
     char subject[AB_OBJECT_KEY_MAX];
     char command[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(command, sizeof(command), AB_KEY_COMMAND "%.*s", AB_STR_ARG(id));
     ab_event_draft draft = {0};
-    ab_event_set_text(&draft, AB_CE_TYPE, ab_type_name(AB_TYPE_SET_OPERATION));
-    ab_principal_address(peer->principal, key, &draft, subject);
+    ab_principal_address(peer->principal, key, AB_TYPE_SET_OPERATION, &draft, subject);
     /* Also when our log does not have it: an answer that came again stays in the agent's log until
      * it hears of the end. */
     ab_err e = ab_writer_end_anyway(peer->writer, ab_str_of(command), key, &draft, delivery);
-    fx->wake(fx->arg, peer->name);
+    ab_principal_wake(peer);
     return e;
 }

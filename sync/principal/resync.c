@@ -368,9 +368,7 @@ static void refuse(void *arg, const ab_event *event, const char *why)
 
 static void wake(void *arg)
 {
-    const struct peer *peer = arg;
-    const ab_effects *fx = &peer->principal->env.effects;
-    fx->wake(fx->arg, peer->name);
+    ab_principal_wake(arg);
 }
 
 static void late(void *arg)

@@ -12,14 +12,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX    (1024u * 1024)
-#define OPEN_MS        30000
-#define PING_MS        30000
-#define CLOSE_MS       2000
-#define CLOSE_TEXT_MAX (AB_WEBSOCKET_FRAME_CONTROL - 2)
-#define FULL_BYTES     (128u * 1024)
-#define AHEAD_MAX      (64u * 1024)
-#define IN_MAX         (1024u * 1024)
+#define MESSAGE_MAX (1024u * 1024)
+#define OPEN_MS     30000
+#define PING_MS     30000
+#define CLOSE_MS    2000
+#define FULL_BYTES  (128u * 1024)
+#define AHEAD_MAX   (64u * 1024)
+#define IN_MAX      (1024u * 1024)
 
 /* ---- the end ---- */
 
@@ -362,19 +361,6 @@ void ab_websocket_resume(ab_websocket *w)
     w->heard = uv_now(w->loop);
     if (w->socket != NULL)
         ab_tls_socket_wake(w->socket);
-}
-
-void ab_websocket_close(ab_websocket *w, uint16_t code, const char *why)
-{
-    char text[CLOSE_TEXT_MAX + 1] = {0};
-    if (w->state == AB_WEBSOCKET_CLOSING || w->state == AB_WEBSOCKET_OVER)
-        return;
-    strncat(text, why, CLOSE_TEXT_MAX);
-    uv_timer_start(&w->timer, on_timer, w->state == AB_WEBSOCKET_OPEN ? CLOSE_MS : 0, 0);
-    if (w->state == AB_WEBSOCKET_OPEN &&
-        ab_websocket_frame_put_close(ab_tls_socket_out(w->socket), code, text, false) != AB_ERR_OK)
-        uv_timer_start(&w->timer, on_timer, 0, 0);
-    w->state = AB_WEBSOCKET_CLOSING;
 }
 
 void ab_websocket_cancel(ab_websocket *w)

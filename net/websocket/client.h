@@ -63,9 +63,6 @@ AB_MUST_USE ab_err ab_websocket_send(ab_websocket *w, ab_str bytes);
 /** Tell no more messages until it is resumed; the server is held up by TCP. */
 void ab_websocket_pause(ab_websocket *w);
 void ab_websocket_resume(ab_websocket *w);
-/** Close it in order after what was sent; on_end follows, in 2 s at the latest.
- *  @param why  at most 123 bytes of it are sent */
-void ab_websocket_close(ab_websocket *w, uint16_t code, const char *why);
 /** End it at once, without on_end. Allowed from inside any of its upcalls; does nothing from inside
  * on_end. */
 void ab_websocket_cancel(ab_websocket *w);

@@ -269,13 +269,8 @@ static void messages_go_both_ways(void **state)
     assert_int_equal(ab_websocket_send(s.handle, AB_STR("two")), AB_ERR_OK);
     RUN_UNTIL(&w, s.messages == 2);
     assert_true(ab_str_is(ab_buf_str(&s.came), "onetwo"));
-    ab_websocket_close(s.handle, 1000, "done");
-    assert_int_equal(ab_websocket_send(s.handle, AB_STR("late")), AB_ERR_CLOSED);
-    RUN_UNTIL(&w, s.ends == 1 && w.overs == 1);
-    assert_int_equal(s.code, AB_ERR_OK);
-    assert_int_equal(s.close_code, 1000);
-    assert_int_equal(w.why, AB_ERR_OK);
-    assert_int_equal(w.code, 1000);
+    ab_websocket_cancel(s.handle);
+    RUN_UNTIL(&w, w.overs == 1);
     ab_buf_fini(&s.came);
     close_world(&w);
 }

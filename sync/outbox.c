@@ -68,6 +68,12 @@ static void tell_over(const ab_outbox *o, const ab_outgoing *g)
         o->watcher.over(o->watcher.arg, g->event);
 }
 
+static void tell_safe(const ab_outbox *o, void *token)
+{
+    if (token != NULL && o->safe != NULL)
+        o->safe(o->arg, token);
+}
+
 static void outgoing_free(ab_outgoing *g)
 {
     ab_event_unref(g->event);
@@ -101,8 +107,7 @@ void ab_outbox_drop(ab_outbox *o)
         struct lane *l = ab_map_take(o->lanes, i.key);
         for (const ab_outgoing *g = l->head; g != NULL; g = g->next) {
             tell_over(o, g);
-            if (g->token != NULL && o->safe != NULL)
-                o->safe(o->arg, g->token);
+            tell_safe(o, g->token);
         }
         lane_free(l);
     }
@@ -127,8 +132,7 @@ static void ended(ab_outbox *o, ab_outgoing *g)
     o->count--;
     o->bytes -= ab_event_size(g->event);
     tell_over(o, g);
-    if (g->token != NULL && o->safe != NULL)
-        o->safe(o->arg, g->token);
+    tell_safe(o, g->token);
     outgoing_free(g);
 }
 
@@ -147,8 +151,7 @@ static void replace(ab_outbox *o, ab_outgoing *g, ab_event *event, void *token)
     ab_event_unref(g->event);
     g->event = ab_event_ref(event);
     g->token = token;
-    if (old != NULL && o->safe != NULL)
-        o->safe(o->arg, old);
+    tell_safe(o, old);
 }
 
 static struct lane *lane_of(ab_outbox *o, ab_str object)

@@ -7,7 +7,6 @@
 #include "schema/attributes.h"
 #include "schema/epoch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 bool ab_principal_read_version(const ab_principal *p, const ab_event *event, ab_version *out)
@@ -48,16 +47,9 @@ ab_str ab_principal_answered_id(const ab_event *event)
 
 ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery)
 {
-    struct held *h = malloc(sizeof(*h));
-    if (h == NULL)
-        return AB_ERR_NOMEM;
-    *h = (struct held){.event = ab_event_ref(event), .delivery = delivery};
-    if (peer->held_last == NULL)
-        peer->held = h;
-    else
-        peer->held_last->next = h;
-    peer->held_last = h;
-    return AB_ERR_OK;
+    void *superseded; /* none: it is not known yet what is a state */
+    const ab_task task = {.event = event, .delivery = delivery, .begun = true};
+    return ab_inbox_push(&peer->held, &task, &superseded);
 }
 
 void ab_principal_refuse_delivery(struct peer *peer, const ab_event *event, void *delivery,

@@ -16,27 +16,10 @@ static void safe(void *arg, void *token)
     ab_principal_ack(arg, token);
 }
 
-static struct held *take_held(struct peer *peer)
-{
-    struct held *h = peer->held;
-    if (h != NULL)
-        peer->held = h->next;
-    if (peer->held == NULL)
-        peer->held_last = NULL;
-    return h;
-}
-
-static void held_free(struct held *h)
-{
-    ab_event_unref(h->event);
-    free(h);
-}
-
 void ab_principal_peer_free(void *value)
 {
     struct peer *peer = value;
-    while (peer->held != NULL)
-        held_free(take_held(peer));
+    ab_inbox_fini(&peer->held);
     ab_resync_queue_leave(&peer->resync.turn);
     ab_principal_forget_observed(peer);
     ab_link_remove(&peer->in_watched);
@@ -84,6 +67,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_watched);
     ab_link_init(&peer->in_open);
     ab_link_init(&peer->in_waiting);
+    ab_inbox_init(&peer->held);
     ab_sweep_init(&peer->sweep, p->env.guard);
     peer->records = ab_agent_records_use(p, ab_str_of(agent));
     peer->name = peer->records == NULL ? NULL : peer->records->name;
@@ -110,8 +94,8 @@ void ab_principal_remove_agent(ab_principal *p, const char *agent)
         return;
     peer->records->peer = NULL;
     park_apps(peer);
-    for (const struct held *h = peer->held; h != NULL; h = h->next)
-        ab_principal_ack(p, h->delivery);
+    for (const ab_task *t = peer->held.head; t != NULL; t = t->next)
+        ab_principal_ack(p, t->delivery);
     ab_mirror_requeue_agent(peer->records);
     ab_mirror_agents_changed(p, agent);
     ab_outbox_drop(ab_writer_outbox(peer->writer));
@@ -143,13 +127,13 @@ void ab_principal_take_held(struct peer *peer)
     if (!peer->principal->listed || peer->mode == 0)
         return;
     /* Some may have to wait on: once round, not until it is empty. */
-    const struct held *last = peer->held_last;
+    const ab_task *last = peer->held.tail;
     bool more = last != NULL;
     while (more) {
-        struct held *h = take_held(peer);
-        more = h != last;
-        ab_principal_take(peer, h->event, h->delivery);
-        held_free(h);
+        more = peer->held.head != last;
+        ab_event *event = ab_event_ref(peer->held.head->event);
+        ab_principal_take(peer, event, ab_inbox_pop(&peer->held));
+        ab_event_unref(event);
     }
     ab_resync_queue_sort(&peer->resync.turn);
 }
@@ -159,10 +143,8 @@ void ab_principal_return_held(ab_principal *p, const char *agent)
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     if (peer == NULL)
         return;
-    for (struct held *h = take_held(peer); h != NULL; h = take_held(peer)) {
-        p->env.effects.give_back(p->env.effects.arg, h->delivery);
-        held_free(h);
-    }
+    while (peer->held.head != NULL)
+        p->env.effects.give_back(p->env.effects.arg, ab_inbox_pop(&peer->held));
     ab_resync_queue_sort(&peer->resync.turn);
 }
 

@@ -323,7 +323,7 @@ static bool is_ready(void *arg)
 {
     const struct peer *peer = arg;
     return peer->mode != 0 && peer->heard && peer->principal->listed &&
-           ab_writer_is_ready(peer->writer) && peer->caught_up && peer->held == NULL &&
+           ab_writer_is_ready(peer->writer) && peer->caught_up && peer->held.head == NULL &&
            ab_agent_records_are_done(peer->records);
 }
 

@@ -21,13 +21,6 @@
 struct requests; /* request.h */
 typedef struct ab_principal_app ab_principal_app;
 
-/* An event that cannot be dealt with yet. */
-struct held {
-    struct held *next;
-    ab_event *event;
-    void *delivery;
-};
-
 /* The resyncs of one agent. */
 struct peer_resync {
     ab_version ended; /* the newest end of an object that was queued */
@@ -63,10 +56,10 @@ struct peer {
     ab_watermark_line *line; /* what the store's watermark says of it */
     ab_sweep sweep; /* what may be ended at it; of an autonomous one, what it tells of its own */
     ab_map
-        *observed; /* keys whose deletion was observed, until the watermark is read; NULL: none */
-    struct held *held, *held_last;
-    ab_map *errors;     /* key of a shared object -> what the agent says is wrong with it
-                           (shared/error.c) */
+        *observed;  /* keys whose deletion was observed, until the watermark is read; NULL: none */
+    ab_inbox held;  /* events that cannot be dealt with yet */
+    ab_map *errors; /* key of a shared object -> what the agent says is wrong with it
+                       (shared/error.c) */
     ab_map *unsendable; /* key of a shared object -> why it cannot be sent, until it changes */
     bool heard;
     struct {

@@ -32,17 +32,13 @@ static void report_annotations(ab_spanw *w, const ab_object *o)
     ab_spanv annotations = ab_object_meta(o, "annotations");
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
-    for (const char *const *n = names; *n != NULL; n++) {
-        ab_spanv v = ab_span_get(annotations, *n);
-        if (ab_span_present(v))
-            ab_spanw_member(w, v);
-    }
+    for (const char *const *n = names; *n != NULL; n++)
+        ab_spanw_member(w, ab_span_get(annotations, *n));
     ab_spanw_object_end(w);
 }
 
 ab_err ab_app_report(const ab_object *local, ab_buf *out)
 {
-    static const char *const names[] = {"operation", "status", NULL};
     ab_spanv root = ab_object_json(local);
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
@@ -55,9 +51,8 @@ ab_err ab_app_report(const ab_object *local, ab_buf *out)
     ab_spanw_key_str(&w, "uid", ab_object_uid(local));
     report_annotations(&w, local);
     ab_spanw_object_end(&w);
-    for (const char *const *n = names; *n != NULL; n++)
-        if (ab_span_present(ab_span_get(root, *n)))
-            ab_spanw_member(&w, ab_span_get(root, *n));
+    ab_spanw_member(&w, ab_span_get(root, "operation"));
+    ab_spanw_member(&w, ab_span_get(root, "status"));
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }

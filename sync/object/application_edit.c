@@ -85,13 +85,13 @@ ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static void copy_replacing(ab_spanw *w, ab_spanv object, const char *name, const char *value)
+static void terminating_state(ab_spanw *w, ab_spanv state)
 {
+    static const char *const replaced[] = {"phase", NULL};
+    ab_spanw_key(w, AB_STR("operationState"));
     ab_spanw_object(w);
-    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v))
-        if (!ab_str_is(ab_span_plain_key(v), name))
-            ab_spanw_member(w, v);
-    ab_spanw_key_str(w, name, ab_str_of(value));
+    ab_spanw_members(w, state, replaced);
+    ab_spanw_key_str(w, "phase", AB_STR("Terminating"));
     ab_spanw_object_end(w);
 }
 
@@ -104,12 +104,10 @@ ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out)
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     for (ab_spanv v = ab_span_first(status); ab_span_present(v); v = ab_span_next(v)) {
-        if (!ab_str_is(ab_span_plain_key(v), "operationState")) {
+        if (ab_str_is(ab_span_plain_key(v), "operationState"))
+            terminating_state(&w, state);
+        else
             ab_spanw_member(&w, v);
-            continue;
-        }
-        ab_spanw_key(&w, AB_STR("operationState"));
-        copy_replacing(&w, state, "phase", "Terminating");
     }
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
@@ -155,13 +153,10 @@ ab_err ab_app_status_with_error(ab_spanv status, ab_str message, ab_str time, ab
 {
     ab_str health = ab_span_plain(ab_span_path(status, "health", "status", NULL));
     bool degraded = message.ptr != NULL && health.len == 0;
+    const char *const replaced[] = {"conditions", degraded ? "health" : NULL, NULL};
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
-    for (ab_spanv v = ab_span_first(status); ab_span_present(v); v = ab_span_next(v)) {
-        ab_str name = ab_span_plain_key(v);
-        if (!ab_str_is(name, "conditions") && !(degraded && ab_str_is(name, "health")))
-            ab_spanw_member(&w, v);
-    }
+    ab_spanw_members(&w, status, replaced);
     if (degraded)
         ab_spanw_key_raw(&w, "health", AB_STR("{\"status\":\"Degraded\"}"));
     conditions_with_error(&w, ab_span_get(status, "conditions"), message, time);

@@ -94,11 +94,10 @@ static void render_application(ab_spanw *w, const ab_object *desired, const ab_o
                                const ab_desired_params *p)
 {
     render_spec(w, ab_object_field(desired, "spec"));
-    ab_spanv operation = local == NULL ? (ab_spanv){0} : ab_object_field(local, "operation");
     if (p->operation.ptr != NULL)
         ab_spanw_key_raw(w, "operation", p->operation);
-    else if (ab_span_present(operation))
-        ab_spanw_member(w, operation);
+    else if (local != NULL)
+        ab_spanw_member(w, ab_object_field(local, "operation"));
 }
 
 static bool is_space(char c)
@@ -157,9 +156,7 @@ ab_err ab_desired_snapshot(const ab_object *local, ab_buf *out)
     ab_spanw_object(&w);
     ab_spanw_members(&w, ab_span_get(ab_object_json(local), "metadata"), server_side);
     ab_spanw_object_end(&w);
-    ab_spanv operation = ab_object_field(local, "operation");
-    if (ab_span_present(operation))
-        ab_spanw_member(&w, operation);
+    ab_spanw_member(&w, ab_object_field(local, "operation"));
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }

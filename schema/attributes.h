@@ -89,7 +89,6 @@
 #define AB_ANN_OPERATION_ID   "argobus.io/operation-id"   /* hub: which request .operation is */
 #define AB_ANN_REFRESH_ID     "argobus.io/refresh-id"     /* hub: which request the refresh is */
 #define AB_ANN_LAST_OPERATION "argobus.io/last-operation" /* agent: last set-operation executed */
-#define AB_ANN_LAST_TERMINATE "argobus.io/last-terminate" /* agent: last terminate executed */
 #define AB_ANN_LAST_REFRESH   "argobus.io/last-refresh"   /* agent: last refresh executed */
 #define AB_ANN_MIRROR         "argobus.io/mirror-version" /* hub: epoch.version/agent of it */
 #define AB_ANN_CONFIRM        "argobus.io/confirm-deletions" /* hub, cluster Secret: token of a hold */

@@ -45,8 +45,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
         return AB_ERR_NOMEM;
     p->env = *env;
     ab_reconciler_init(&p->reconciler, &p->env.effects, env->clock, env->log, env->metrics,
-                       env->defer_after_ms);
-    ab_reconciler_measure(&p->reconciler, env->metrics, AB_UP);
+                       env->defer_after_ms, AB_UP);
     p->mirror_type = &ab_mirror_type;
     p->reconciler.stopped = true; /* until the store is listed */
     p->peers = ab_map_new();

@@ -10,8 +10,10 @@ static ab_metric *counter(ab_metrics *m, const char *name, const char *help)
 }
 
 void ab_reconciler_init(ab_reconciler *r, const ab_effects *effects, const ab_clock *clock,
-                        ab_log *log, ab_metrics *metrics, int64_t defer_after_ms)
+                        ab_log *log, ab_metrics *metrics, int64_t defer_after_ms,
+                        ab_direction direction)
 {
+    ab_label label = {"direction", ab_str_of(direction == AB_DOWN ? "down" : "up")};
     *r = (ab_reconciler){
         .effects = effects, .clock = clock, .log = log, .defer_after_ms = defer_after_ms};
     ab_link_init(&r->due);
@@ -24,11 +26,6 @@ void ab_reconciler_init(ab_reconciler *r, const ab_effects *effects, const ab_cl
         counter(metrics, "argobus_events_stale_total", "Events older than the state in effect.");
     r->metrics.reverts = counter(metrics, "argobus_reverts_total",
                                  "Local changes and deletions that were reverted.");
-}
-
-void ab_reconciler_measure(ab_reconciler *r, ab_metrics *metrics, ab_direction direction)
-{
-    ab_label label = {"direction", ab_str_of(direction == AB_DOWN ? "down" : "up")};
     r->metrics.latency = ab_metric_get(
         metrics, AB_METRIC_HISTOGRAM, "argobus_change_latency_seconds",
         "Time from the moment a sender queued a change until the receiver had written it.", &label,

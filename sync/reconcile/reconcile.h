@@ -61,8 +61,7 @@ typedef struct {
     bool stopped;           /* no record advances */
     ab_link due;            /* records that the next tick looks at */
     struct {
-        ab_metric *writes, *deferred, *stale, *reverts;
-        ab_metric *latency; /* NULL: not measured */
+        ab_metric *writes, *deferred, *stale, *reverts, *latency;
     } metrics;
 } ab_reconciler;
 
@@ -129,16 +128,16 @@ struct ab_record {
     ab_link in_due;
 };
 
-/** @param r  to be filled; effects, clock and log are borrowed */
-void ab_reconciler_init(ab_reconciler *r, const ab_effects *effects, const ab_clock *clock,
-                        ab_log *log, ab_metrics *metrics, int64_t defer_after_ms);
 /**
- * Measure how long a change takes from its sender's queue to this store, which
+ * How long a change takes from its sender's queue to this store is measured, which
  * argobus_change_latency_seconds shows: the version of an event is its writer's clock
  * (sync/writer.h), so both clocks must agree. Only events whose object was written for them count.
+ * @param r  to be filled; effects, clock and log are borrowed
  * @param direction  in which the events that this machine receives travel
  */
-void ab_reconciler_measure(ab_reconciler *r, ab_metrics *metrics, ab_direction direction);
+void ab_reconciler_init(ab_reconciler *r, const ab_effects *effects, const ab_clock *clock,
+                        ab_log *log, ab_metrics *metrics, int64_t defer_after_ms,
+                        ab_direction direction);
 /** Time has passed: try again what is due, free what is over. Costs nothing for the other records.
  */
 void ab_reconciler_tick(ab_reconciler *r);

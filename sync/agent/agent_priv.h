@@ -210,7 +210,9 @@ void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft
                          ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
 /** Something was queued, or could not be. */
 void ab_agent_sent(ab_agent_object *o, ab_err e);
-/** End this key of the object, if the log has it. */
+/** End this key of the object, whatever the log has. */
+ab_err ab_agent_end_anyway(ab_agent_object *o, ab_str key, ab_type type, bool remapped);
+/** The same, if the log has it. */
 void ab_agent_end_key(ab_agent_object *o, ab_str key, ab_type type, bool remapped);
 /** End what was reported of the object's state, if the log has it. */
 void ab_agent_end_up(ab_agent_object *o);

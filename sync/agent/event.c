@@ -32,14 +32,20 @@ void ab_agent_sent(ab_agent_object *o, ab_err e)
                  AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
 }
 
-void ab_agent_end_key(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
+ab_err ab_agent_end_anyway(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
 {
     ab_event_draft draft;
     char subject[AB_OBJECT_KEY_MAX];
-    if (!ab_writer_is_ready(o->agent->writer) || !ab_writer_has_key(o->agent->writer, key))
-        return;
     ab_agent_name_event(o, remapped, &draft, o->kind->target, type, subject);
-    ab_agent_sent(o, ab_writer_end(o->agent->writer, key, key, &draft, NULL));
+    ab_err e = ab_writer_end_anyway(o->agent->writer, key, key, &draft, NULL);
+    ab_agent_sent(o, e);
+    return e;
+}
+
+void ab_agent_end_key(ab_agent_object *o, ab_str key, ab_type type, bool remapped)
+{
+    if (ab_writer_is_ready(o->agent->writer) && ab_writer_has_key(o->agent->writer, key))
+        (void)ab_agent_end_anyway(o, key, type, remapped);
 }
 
 /* Only the owner deletes: of what a managed agent says nothing but the report ends. Who reads that
@@ -56,11 +62,5 @@ void ab_agent_end_up(ab_agent_object *o)
 
 ab_err ab_agent_confirm_gone(ab_agent_object *o)
 {
-    ab_event_draft draft;
-    char subject[AB_OBJECT_KEY_MAX];
-    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, end_type(o), subject);
-    ab_err e =
-        ab_writer_end_anyway(o->agent->writer, ab_str_of(o->key), ab_str_of(o->key), &draft, NULL);
-    ab_agent_sent(o, e);
-    return e;
+    return ab_agent_end_anyway(o, ab_str_of(o->key), end_type(o), o->remapped);
 }

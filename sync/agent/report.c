@@ -81,12 +81,8 @@ static void send_error(ab_agent_object *o, bool remapped, const char *message)
 void ab_agent_end_error(ab_agent_object *o)
 {
     char key[AB_ERROR_KEY_MAX];
-    char subject[AB_OBJECT_KEY_MAX];
-    ab_event_draft draft;
     ab_agent_error_key(o, o->remapped, key);
-    ab_agent_name_event(o, o->remapped, &draft, o->kind->target, AB_TYPE_ERROR, subject);
-    ab_agent_sent(
-        o, ab_writer_end_anyway(o->agent->writer, ab_str_of(key), ab_str_of(key), &draft, NULL));
+    (void)ab_agent_end_anyway(o, ab_str_of(key), AB_TYPE_ERROR, o->remapped);
 }
 
 void ab_agent_repeat_error(ab_agent_object *o)

@@ -186,7 +186,7 @@ ab_str ab_http_head_find(const ab_http_head *head, const char *name)
     return AB_STR_NONE;
 }
 
-size_t ab_http_head_count(const ab_http_head *head, const char *name)
+static size_t count_fields(const ab_http_head *head, const char *name)
 {
     size_t count = 0;
     for (size_t i = 0; i < head->field_count; i++)
@@ -198,8 +198,8 @@ size_t ab_http_head_count(const ab_http_head *head, const char *name)
 static int read_framing(ab_http_head *out, const char **why)
 {
     uint64_t length = 0;
-    size_t lengths = ab_http_head_count(out, "content-length");
-    size_t codings = ab_http_head_count(out, "transfer-encoding");
+    size_t lengths = count_fields(out, "content-length");
+    size_t codings = count_fields(out, "transfer-encoding");
     out->length_bytes = -1;
     *why = "the length of the body is not clear";
     if (lengths > 1 || codings > 1 || (lengths > 0 && codings > 0))
@@ -261,7 +261,7 @@ int ab_http_head_read_request(char *bytes, size_t len, ab_http_head *out, const 
         status = check_old(out, why);
     if (status != 0)
         return status;
-    size_t hosts = ab_http_head_count(out, "host");
+    size_t hosts = count_fields(out, "host");
     *why = "the request needs exactly one Host";
     if (hosts != 1 && !(out->old && hosts == 0))
         return 400;

@@ -46,8 +46,6 @@ int ab_http_head_read_request(char *bytes, size_t len, ab_http_head *out, const 
 const char *ab_http_head_read_answer(char *bytes, size_t len, ab_http_head *out);
 /** The value of the first field of this name (lower case), absent when there is none. */
 ab_str ab_http_head_find(const ab_http_head *head, const char *name);
-/** How many fields have this name. */
-size_t ab_http_head_count(const ab_http_head *head, const char *name);
 /** Without the spaces and tabs around it. */
 ab_str ab_http_trim(ab_str s);
 /** Are they the same, whether upper or lower case? */

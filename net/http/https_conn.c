@@ -297,7 +297,8 @@ static bool wants_more(const ab_https_conn *c)
     return !paused && ab_https_conn_rest(c).len < AHEAD_MAX;
 }
 
-void ab_https_conn_go_on(ab_https_conn *c)
+/* Do what there is to do. From the loop; the connection may be freed. */
+static void go_on(ab_https_conn *c)
 {
     while (step(c))
         continue;
@@ -354,7 +355,7 @@ void ab_https_conn_care(ab_https_conn *c, uint64_t now)
         ab_https_websocket_care(c, now);
     else if (c->open)
         care_for_request(c, waited);
-    ab_https_conn_go_on(c);
+    go_on(c);
 }
 
 uint64_t ab_https_conn_spare_since(const ab_https_conn *c)
@@ -415,12 +416,12 @@ static void on_bytes(void *arg, ab_str bytes)
     ab_buf_put(&c->in, bytes);
     if (ab_buf_status(&c->in) != AB_ERR_OK)
         c->doomed = true;
-    ab_https_conn_go_on(c);
+    go_on(c);
 }
 
 static void on_turn(void *arg)
 {
-    ab_https_conn_go_on(arg);
+    go_on(arg);
 }
 
 static void on_end(void *arg, const ab_error *why)

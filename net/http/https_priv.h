@@ -121,8 +121,6 @@ void ab_https_conn_linger(ab_https_conn *c);
 
 /** @param fd  taken over on success only @return NOMEM */
 AB_MUST_USE ab_err ab_https_conn_new(ab_https_server *s, int fd, const struct sockaddr *from);
-/** Do what there is to do. From the loop; the connection may be freed. */
-void ab_https_conn_go_on(ab_https_conn *c);
 /** Time has passed. From the loop; the connection may be freed. */
 void ab_https_conn_care(ab_https_conn *c, uint64_t now);
 /** uv_now() since when it has had no request, and its client has taken nothing of the last answer;

@@ -14,6 +14,18 @@ bool ab_task_is_command(ab_type type)
            type == AB_TYPE_REFRESH;
 }
 
+const char *ab_task_classify(const ab_event *event, ab_direction direction, ab_mode_set mode,
+                             ab_target *target, ab_type *type)
+{
+    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
+    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
+    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
+        !ab_type_parse(type_name.ptr, type_name.len, type))
+        return "type";
+    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
+    return row != NULL && ab_catalogue_allows(row, direction, mode) ? NULL : "not_allowed";
+}
+
 void ab_inbox_init(ab_inbox *in)
 {
     *in = (ab_inbox){0};

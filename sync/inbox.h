@@ -35,6 +35,11 @@ typedef struct {
 /** Is the type a command (set-operation, terminate-operation, refresh)? */
 bool ab_task_is_command(ab_type type);
 
+/** What an event is, which is no tombstone, from an agent of this mode or to one. @return why it is
+ * refused: "type", "not_allowed"; NULL: it is not */
+const char *ab_task_classify(const ab_event *event, ab_direction direction, ab_mode_set mode,
+                             ab_target *target, ab_type *type);
+
 void ab_inbox_init(ab_inbox *in);
 /** Drop all tasks without acknowledging them. */
 void ab_inbox_fini(ab_inbox *in);

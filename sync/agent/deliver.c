@@ -29,16 +29,9 @@ static const char *classify(const ab_agent *a, const ab_event *event, ab_target 
                             ab_type *type)
 {
     bool autonomous = ab_agent_is_autonomous(a);
-    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
-    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
-    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
-        !ab_type_parse(type_name.ptr, type_name.len, type))
-        return "type";
-    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
-    bool allowed = row != NULL &&
-                   ab_catalogue_allows(row, AB_DOWN, autonomous ? AB_AUTONOMOUS : AB_MANAGED) &&
-                   (!autonomous || ab_task_is_command(*type));
-    return allowed ? NULL : "not_allowed";
+    const char *reason =
+        ab_task_classify(event, AB_DOWN, autonomous ? AB_AUTONOMOUS : AB_MANAGED, target, type);
+    return reason == NULL && autonomous && !ab_task_is_command(*type) ? "not_allowed" : reason;
 }
 
 /* The principal has read our answer and ended its command: our answer is no longer needed either.

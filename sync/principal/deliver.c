@@ -14,14 +14,9 @@
 static const char *classify(const ab_event *event, ab_type *type)
 {
     ab_target target;
-    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
-    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
-    if (!ab_target_parse(target_name.ptr, target_name.len, &target) ||
-        !ab_type_parse(type_name.ptr, type_name.len, type))
-        return "type";
-    const ab_catalogue_row *row = ab_catalogue_find(target, *type);
-    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_MANAGED))
-        return "not_allowed";
+    const char *reason = ab_task_classify(event, AB_UP, AB_MANAGED, &target, type);
+    if (reason != NULL)
+        return reason;
     bool supported = target == ab_kind_application.target || target == AB_TARGET_EVENT_PROCESSED;
     return supported ? NULL : "unsupported";
 }

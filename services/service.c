@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #define TICK_MS 250
+/* A disk that is almost full takes some writes and refuses others. */
+#define TELL_UNSAVED_MS 60000
 
 /* The store has logged and counted it. */
 static void on_fault(void *arg, const char *where, const ab_error *err)
@@ -76,9 +78,42 @@ static void try_finish(ab_service *s)
         ab_daemon_stopped(s->daemon);
 }
 
+bool ab_service_can_save(const ab_service *s, ab_buf *why)
+{
+    const ab_error *failure = s->state_db == NULL ? NULL : ab_state_db_failure(s->state_db);
+    if (failure == NULL || failure->code == AB_ERR_OK)
+        return true;
+    ab_buf_printf(why, "cannot write the state database: %s", failure->text);
+    return false;
+}
+
+static void watch_state_db(ab_service *s)
+{
+    const ab_daemon *d = s->daemon;
+    int64_t now = ab_clock_mono_ms(d->clock);
+    if (s->state_db == NULL)
+        return;
+    const ab_error *failure = ab_state_db_failure(s->state_db);
+    bool unsaved = failure->code != AB_ERR_OK;
+    ab_metric_set(ab_metric_get(d->metrics, AB_METRIC_GAUGE, "argobus_state_database_failing",
+                                "1 while the state database cannot be written.", NULL, 0),
+                  unsaved ? 1 : 0);
+    if (unsaved == s->unsaved || now < s->tell_unsaved_ms)
+        return;
+    s->unsaved = unsaved;
+    if (unsaved) {
+        AB_ERROR(d->log, MAIN, "cannot write the state database; what is received waits",
+                 AB_KV("error", (const char *)failure->text));
+        return;
+    }
+    s->tell_unsaved_ms = now + TELL_UNSAVED_MS;
+    AB_INFO(d->log, MAIN, "the state database can be written again; continuing");
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     ab_service *s = timer->data;
+    watch_state_db(s);
     if (s->stopping)
         try_finish(s);
     else

@@ -24,6 +24,8 @@ typedef struct ab_service {
     bool connecting; /* the transport is started */
     bool stopping;
     bool finishing; /* only the transport is left to stop */
+    bool unsaved;   /* the log has it that the state database cannot be written */
+    int64_t tell_unsaved_ms;
     /** About four times a second until stopping. */
     void (*on_tick)(struct ab_service *s);
     /** A live event came; may be NULL. */
@@ -66,3 +68,6 @@ bool ab_service_is_connected(const ab_service *s, ab_buf *why);
 bool ab_service_takes(ab_service *s, ab_delivery *delivery);
 /** For /readyz. */
 bool ab_service_is_ready(const ab_service *s, ab_buf *why);
+/** The state database takes what is written, as far as is known.
+ *  @param why  the reason is appended when false */
+bool ab_service_can_save(const ab_service *s, ab_buf *why);

@@ -44,6 +44,7 @@ struct ab_state_db {
     bool wrote; /* the last batch was one of writes */
     struct queue reads, writes;
     size_t pending;
+    ab_error failure; /* of the last batch of writes */
 };
 
 /* --- the worker --- */
@@ -139,11 +140,19 @@ static void start_batch(ab_state_db *c)
     uv_sem_post(&c->wake);
 }
 
+static void note_failure(ab_state_db *c)
+{
+    if (c->wrote)
+        c->failure = c->batch->code == AB_ERR_OK ? (ab_error){0} : c->error;
+}
+
 /* The batch counts as under way until all of it is answered, so that the calls that the answers
  * cause form one batch. */
 static void on_told(uv_async_t *told)
 {
     ab_state_db *c = told->data;
+    if (c->batch != NULL)
+        note_failure(c);
     while (c->batch != NULL) {
         struct job *j = c->batch;
         j->done(j->arg, j->code, j->code == AB_ERR_OK ? &j->received : NULL, &c->error);
@@ -184,6 +193,11 @@ ab_err ab_state_db_load(ab_state_db *c, ab_str key, ab_state_db_done done, void 
 {
     const struct job like = {.reads = true, .done = done, .arg = arg};
     return ask(c, &c->reads, &like, key);
+}
+
+const ab_error *ab_state_db_failure(const ab_state_db *c)
+{
+    return &c->failure;
 }
 
 size_t ab_state_db_pending(const ab_state_db *c)

@@ -67,5 +67,8 @@ AB_MUST_USE ab_err ab_state_db_save(ab_state_db *c, ab_str key, const ab_receive
 /** Read one row; answered with the row, or with NOTFOUND or IO.
  * @return NOMEM, and then there is no answer */
 AB_MUST_USE ab_err ab_state_db_load(ab_state_db *c, ab_str key, ab_state_db_done done, void *arg);
+/** Why the last writes failed; of code OK when they did not, or when there were none yet. Borrowed.
+ */
+const ab_error *ab_state_db_failure(const ab_state_db *c);
 /** How many calls are not answered yet. */
 size_t ab_state_db_pending(const ab_state_db *c);

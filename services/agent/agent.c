@@ -441,7 +441,7 @@ void ab_agent_release(ab_daemon *d)
 
 bool ab_agent_is_ready(ab_daemon *d, ab_buf *why)
 {
-    return ab_service_is_ready(d->state, why);
+    return ab_service_is_ready(d->state, why) && ab_service_can_save(d->state, why);
 }
 
 bool ab_agent_is_healthy(ab_daemon *d, ab_buf *why)

@@ -404,6 +404,9 @@ bool ab_principal_is_ready(ab_daemon *d, ab_buf *why)
     const service *s = d->state;
     if (!ab_service_is_ready(&s->base, why))
         return false;
+    /* Only autonomous agents wait for it, so a probe must not take the principal from the others.
+     */
+    (void)ab_service_can_save(&s->base, why);
     ab_holds_show(s->holds, why);
     return true;
 }

@@ -95,23 +95,47 @@ class TwoOfOneName(Fleet):
 
 
 class FullDisk(Fleet):
-    def setUp(self):
-        super().setUp()
-        self.spoke.folder.mkdir(exist_ok=True)
-        mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", self.spoke.folder]
+    def mount(self, folder, size):
+        folder.mkdir(exist_ok=True)
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder]
         if subprocess.run(mount, capture_output=True).returncode != 0:
             self.skipTest("a small disk must be mounted, which is not allowed here")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.spoke.folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+
+    def fill(self, folder):
+        ballast = folder / "ballast"
+        with self.assertRaises(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        return ballast
+
+    def test_a_full_state_folder_is_told_and_what_waits_is_applied_once_it_has_room(self):
+        data = self.folder / "agent" / "data"
+        self.mount(data, "600k")
+        self.hub.write("w1", "former", application("former"))
+        self.start()
+        self.arrives("former", "1")
+        ballast = self.fill(data)
+        names = [f"late{n}" for n in range(30)]
+        for name in names:
+            self.hub.write("w1", name, application(name))
+        wait_for("it is not ready, and says why", lambda: "no space left" in self.agent.why_unready(), 30)
+        wait_for("the log has it", lambda: "cannot write the state database;" in self.agent.log.read_text())
+        self.assertEqual(self.agent.metric("argobus_state_database_failing"), 1)
+        ballast.unlink()
+        for name in names:
+            self.arrives(name, "1")
+        wait_for("it is ready again", self.agent.is_ready)
+        wait_for("the log has it", lambda: "can be written again" in self.agent.log.read_text())
+        self.assertEqual(self.agent.log.read_text().count("the state database"), 2)
 
     def test_a_full_disk_is_told_and_what_was_wished_is_there_once_it_has_room(self):
+        self.mount(self.spoke.folder, "256k")
         self.hub.write("w1", "former", application("former"))
         self.principal.start()
         self.agent.start("--set", "sync.set-aside=1s")
         self.arrives("former", "1")
-        ballast = self.spoke.folder / "ballast"
-        with self.assertRaises(OSError), ballast.open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+        ballast = self.fill(self.spoke.folder)
         self.hub.write("w1", "late", application("late"))
         status = wait_for("the hub says so", lambda: self.hub.status("w1", "late"))
         self.assertIn("No space left on device", status["conditions"][0]["message"])

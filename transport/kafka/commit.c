@@ -8,7 +8,11 @@
  */
 #include "transport/kafka/commit_priv.h"
 
+#include "schema/topics.h"
+#include "transport/kafka/client/errors.h"
 #include "transport/kafka/kafka_priv.h"
+
+#include <stdio.h>
 
 #define RECOMMIT_MS (24LL * 3600 * 1000)
 
@@ -65,7 +69,25 @@ static void add_moved(ab_kafka_group *g, rd_kafka_topic_partition_list_t *list, 
     }
 }
 
-/* What could not be committed is committed again with the next. `code`: of all of it. */
+static bool is_denied(rd_kafka_resp_err_t code)
+{
+    return code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED ||
+           code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+}
+
+static void log_failed(ab_kafka *k, const ab_kafka_link *l, rd_kafka_resp_err_t code)
+{
+    ab_error err = {0};
+    char what[AB_TOPIC_NAME_MAX + 64];
+    (void)snprintf(what, sizeof(what), "cannot commit positions to group %s", k->settings.group);
+    ab_kafka_fail(&err, code, what);
+    if (l != NULL)
+        ab_kafka_link_add_remedy(l, &err);
+    ab_kafka_host_error(&k->host, code, err.text);
+}
+
+/* What could not be committed is committed again with the next, except where a stop would wait for
+ * a right that is missing. `code`: of all of it. */
 static void take_back(ab_kafka_group *g, rd_kafka_resp_err_t code,
                       const rd_kafka_topic_partition_list_t *list)
 {
@@ -76,9 +98,9 @@ static void take_back(ab_kafka_group *g, rd_kafka_resp_err_t code,
         if (failed == RD_KAFKA_RESP_ERR_NO_ERROR)
             continue;
         ab_kafka_link *l = ab_kafka_link_of_topic(g->kafka, p->topic, &which);
-        if (l != NULL)
+        if (l != NULL && !(g->kafka->closed && is_denied(failed)))
             forget(l);
-        ab_kafka_host_error(&g->kafka->host, failed, "cannot commit positions");
+        log_failed(g->kafka, l, failed);
     }
 }
 

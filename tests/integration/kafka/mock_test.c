@@ -196,6 +196,25 @@ static void a_commit_that_failed_is_made_again(void **state)
     assert_int_equal(agent->receipt_count, 0);
 }
 
+/* Long before the time is up that a stop has (ab_end_stop). */
+static void a_stop_waits_for_no_right_that_is_missing(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_capture_log(ends);
+    ab_ends_pair(ends, &principal, &agent);
+    for (int32_t broker = 1; broker <= AB_MOCK_BROKERS; broker++)
+        ab_mock_fail(ends, broker, AB_MOCK_OFFSET_COMMIT,
+                     RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED, 0);
+    assert_flows(ends, principal, agent, "app");
+    AB_UNTIL(ends, ab_ends_logged(ends, "cannot commit positions to group mock.agent.w1") == 1);
+    assert_int_equal(ab_ends_logged(ends, "run deploy/kafka/provision agent w1"), 1);
+    uint64_t begin_ns = uv_hrtime();
+    ab_end_stop(agent);
+    assert_true(uv_hrtime() - begin_ns < UINT64_C(4000000000));
+}
+
 static void fetch_errors_are_lived_through(void **state)
 {
     ab_ends *ends = *state;
@@ -422,6 +441,7 @@ int main(int argc, char **argv)
         CASE(a_leader_that_moves_is_followed),
         CASE(slow_brokers_change_no_order),
         CASE(a_commit_that_failed_is_made_again),
+        CASE(a_stop_waits_for_no_right_that_is_missing),
         CASE(fetch_errors_are_lived_through),
         CASE(a_coordinator_that_is_not_ready_is_waited_for),
         CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),

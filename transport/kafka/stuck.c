@@ -28,8 +28,8 @@ int64_t ab_kafka_stuck_look(ab_kafka_link *l, int64_t now)
         return INT64_MAX;
     if (now < due_ms)
         return due_ms;
-    /* Without any broker, another line says so. */
-    if (l->kafka->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR)
+    /* Without any broker, or while its topics are checked, another line says why. */
+    if (l->kafka->host.broker != RD_KAFKA_RESP_ERR_NO_ERROR || l->phase != AB_LINK_READY)
         return now + TELL_MS;
     log_stuck(l, now);
     return INT64_MAX;

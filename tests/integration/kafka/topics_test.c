@@ -253,6 +253,7 @@ static void what_a_topic_has_become_too_small_for_waits(void **state)
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
+    ab_ends_capture_log(ends);
     ab_ends_set(ends, "kafka.topics=verify");
     ab_kafka_make_topics(ends, "w1");
     ab_ends_pair(ends, &principal, &agent);
@@ -269,6 +270,7 @@ static void what_a_topic_has_become_too_small_for_waits(void **state)
     assert_true(ab_end_says(principal, "takes less than kafka.message-max"));
     assert_true(ab_end_says(principal, topic));
     AB_UNTIL(ends, ab_end_says(principal, "has max.message.bytes=4000, must be"));
+    assert_int_equal(ab_ends_logged(ends, "too few in-sync replicas"), 0);
     ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "1048588");
     size_t before = ab_end_count(agent, "app/a");
     ab_sending safe = {.accepted = AB_ERR_UNAVAILABLE};

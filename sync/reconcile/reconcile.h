@@ -118,6 +118,7 @@ struct ab_record {
     ab_step step;
     bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     bool is_deferred;       /* since it last was as desired */
+    ab_err deferred_for;    /* what the log says about that */
     bool is_abandoned;      /* the answer that is awaited means nothing any more */
     int purpose;            /* the type's own: what the awaited effect is for; 0 unless it says so
                                before it asks */

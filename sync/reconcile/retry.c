@@ -87,11 +87,22 @@ static void release_head(ab_record *r, const ab_error *err)
     head->delivery = NULL;
 }
 
+/* Not at each attempt: when a store fails for long, thousands of objects are tried once a minute.
+ */
+static void log_deferred(ab_record *r, const ab_error *err)
+{
+    bool is_logged = r->is_deferred && r->deferred_for == err->code;
+    r->deferred_for = err->code;
+    if (!is_logged)
+        AB_WARN(r->reconciler->log, SYNC,
+                "write deferred: the object cannot be written at the moment",
+                AB_KV("object", r->key), AB_KV("why", (const char *)err->text));
+}
+
 static void defer(ab_record *r, const ab_error *err)
 {
+    log_deferred(r, err);
     r->is_deferred = true;
-    AB_WARN(r->reconciler->log, SYNC, "write deferred: the object cannot be written at the moment",
-            AB_KV("object", r->key), AB_KV("why", (const char *)err->text));
     if (r->type->deferred != NULL)
         r->type->deferred(r, err);
     release_head(r, err);

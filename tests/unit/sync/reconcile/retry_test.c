@@ -2,6 +2,7 @@
  *
  * What cannot be brought into effect does not hold back what follows.
  */
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
@@ -47,11 +48,37 @@ static void a_deletion_that_nobody_sent_and_is_stuck_is_told(void **state)
     assert_at_rest();
 }
 
+static void a_store_that_fails_for_long_is_logged_once_for_each_object_and_cause(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&w.clock, &w.log);
+    placed("");
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    set_spec(w.hub, HUB, 2);
+    world_run(&w, 3600);
+    assert_int_equal(logged_count(file, "write deferred"), 1);
+    w.local_refuses = AB_ERR_DENIED;
+    world_run(&w, 3600);
+    assert_int_equal(logged_count(file, "write deferred"), 2);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 600);
+    assert_int_equal(spec_of(local()), 2);
+    w.local_refuses = AB_ERR_DENIED;
+    set_spec(w.hub, HUB, 3);
+    world_run(&w, 5);
+    assert_int_equal(logged_count(file, "write deferred"), 3);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 600);
+    assert_at_rest();
+    fclose(file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_deletion_that_is_stuck_is_told_and_holds_nothing_back),
         TEST(a_deletion_that_nobody_sent_and_is_stuck_is_told),
+        TEST(a_store_that_fails_for_long_is_logged_once_for_each_object_and_cause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,11 @@ static void report_held(struct peer *peer)
 {
     const ab_effects *fx = &peer->principal->env.effects;
     size_t count = held_at(peer);
-    if (count == peer->hold.count)
+    bool others = peer->hold.others && count > 0;
+    peer->hold.others = false;
+    if (count == peer->hold.count && !others)
         return;
-    if (count > peer->hold.count)
+    if (count > peer->hold.count || others)
         make_token(peer);
     if (count == 0)
         peer->hold.token[0] = '\0';

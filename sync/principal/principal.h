@@ -105,7 +105,8 @@ AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const
  * autonomous agent, whose own guard it is, is told so with that. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
 /** As ab_principal_confirm, if `token` is that of what is held back for this agent now: whoever
- * gives it has seen how many these are. @return NOTFOUND when it is not */
+ * gives it has seen how many these are. @return NOTFOUND when it is not, and from when another
+ * object is missing until that is judged and told */
 AB_MUST_USE ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token);
 /** How many deletions are held back for this agent, or by it; NULL: for all. */
 size_t ab_principal_held(const ab_principal *p, const char *agent);

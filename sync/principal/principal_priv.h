@@ -22,7 +22,8 @@
 void ab_principal_watch(struct peer *peer);
 /** An autonomous agent tells how many deletions here its guard holds back. */
 void ab_principal_note_held(struct peer *peer, size_t held);
-/** Show and tell how many deletions are held back. More than before get a new token. */
+/** Show and tell how many deletions are held back. More than before, or others, get
+ * a new token. */
 void ab_principal_show_held(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);

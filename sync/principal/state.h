@@ -65,6 +65,7 @@ struct peer {
     struct {
         size_t count; /* deletions that are held back, as was told last */
         char token[HOLD_TOKEN];
+        bool others; /* something is missing that was not when the token was made */
     } hold;
     struct {
         bool again;            /* to be compared once more when the watermark was read */

@@ -255,8 +255,11 @@ void ab_principal_sweep(struct peer *peer)
 
 static void miss(struct peer *peer, ab_str key, bool orphan, bool observed)
 {
-    if (!observed || peer->sweep.guard.limits.observed)
+    bool inferred = !observed || peer->sweep.guard.limits.observed;
+    if (inferred)
         peer->sweep.guard.confirmed = false; /* the operator has not seen that this is held */
+    if (inferred && (peer->resync.unsent || ab_writer_has_key(peer->writer, key)))
+        peer->hold.others = true;
     if (!ab_writer_has_key(peer->writer, key)) {
         if (peer->resync.unsent) { /* its log does not tell that the agent has it */
             peer->proof.again = true;
@@ -307,7 +310,7 @@ void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requ
 ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)
 {
     const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL || token.len == 0 || !ab_str_is(token, peer->hold.token))
+    if (peer == NULL || peer->hold.others || token.len == 0 || !ab_str_is(token, peer->hold.token))
         return AB_ERR_NOTFOUND;
     return ab_principal_confirm(p, agent);
 }

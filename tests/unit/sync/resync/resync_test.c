@@ -403,71 +403,6 @@ static void the_operator_confirms_them(void **state)
     assert_at_rest();
 }
 
-static ab_err confirm_by(const char *token)
-{
-    ab_err e = ab_principal_confirm_token(w.principal, "w1", ab_str_of(token));
-    world_run(&w, 2);
-    return e;
-}
-
-static void a_token_is_never_a_number_in_yaml(void **state)
-{
-    (void)state;
-    char key[32];
-    w.deletions_max = 2;
-    put_apps(30);
-    world_start(&w);
-    lose_apps(3);
-    for (int i = 3; i < 30; i++) {
-        snprintf(key, sizeof(key), "Application/w1/n%d", i);
-        fake_store_lose(w.hub, key);
-        world_run(&w, 2);
-        assert_int_equal(w.held, i + 1);
-        assert_in_range(w.held_token[0], 'a', 'f');
-    }
-}
-
-static void a_token_confirms_what_was_held_when_it_was_told(void **state)
-{
-    (void)state;
-    char first[16];
-    w.deletions_max = 2;
-    put_apps(5);
-    world_start(&w);
-    assert_int_equal(confirm_by(""), AB_ERR_NOTFOUND);
-    lose_apps(3);
-    assert_int_equal(w.held, 3);
-    memcpy(first, w.held_token, sizeof(first));
-    fake_store_lose(w.hub, "Application/w1/n3");
-    world_run(&w, 2);
-    assert_int_equal(w.held, 4);
-    assert_int_equal(confirm_by(first), AB_ERR_NOTFOUND);
-    assert_int_equal(local_count(), 5);
-    assert_int_equal(confirm_by(w.held_token), AB_ERR_OK);
-    assert_int_equal(local_count(), 1);
-    assert_int_equal(w.held, 0);
-    assert_string_equal(w.held_token, "");
-    world_run(&w, 70);
-    assert_at_rest();
-}
-
-static void a_token_confirms_once(void **state)
-{
-    (void)state;
-    char first[16];
-    w.deletions_max = 2;
-    put_apps(5);
-    world_start(&w);
-    lose_apps(5);
-    memcpy(first, w.held_token, sizeof(first));
-    assert_int_equal(confirm_by(first), AB_ERR_OK);
-    put_apps(5);
-    world_run(&w, 2);
-    lose_apps(5);
-    assert_int_equal(confirm_by(first), AB_ERR_NOTFOUND);
-    assert_int_equal(local_count(), 5);
-}
-
 /* Another process of its name may have done what this one knows nothing of. */
 static void an_agent_that_was_paused_is_compared(void **state)
 {
@@ -769,9 +704,6 @@ int main(void)
         T(what_a_resync_held_is_not_held_when_it_is_back),
         T(deletions_that_users_said_on_the_objects_are_never_held),
         T(the_operator_confirms_them),
-        T(a_token_is_never_a_number_in_yaml),
-        T(a_token_confirms_what_was_held_when_it_was_told),
-        T(a_token_confirms_once),
         T(an_agent_that_was_paused_is_compared),
         T(what_another_principal_sent_is_none_of_ours),
         T(what_comes_back_is_told),

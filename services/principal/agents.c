@@ -320,20 +320,24 @@ static void check_modes(service *s)
     }
 }
 
-/* What the configuration says of the agents it lists. Stops at the first certificate that cannot be
- * used. */
+/* What the configuration says of the agents that it lists, and no more of those that it listed
+ * before. @return of the first certificate that cannot be used, which holds up no other agent */
 static ab_err configure_listed(service *s, ab_error *err)
 {
-    const ab_config *c = s->base.daemon->config;
-    for (size_t i = 0; i < ab_config_count(c, "agents"); i++) {
-        const char *agent = ab_config_field(c, "agents", i, "name");
-        ab_err e = ab_recipients_configure(s->recipients, agent,
-                                           ab_config_field(c, "agents", i, "certificate"), err);
-        if (e != AB_ERR_OK)
-            return e;
-        ab_principal_recipient_changed(s->machine, agent);
+    ab_err first = AB_ERR_OK;
+    for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i)) {
+        const ab_sender *sender = i.value;
+        if (!ab_registry_is_configured(s->registry, sender->agent))
+            continue;
+        ab_err e = ab_recipients_configure(s->recipients, sender->agent,
+                                           listed(s, sender->agent, "certificate"),
+                                           first == AB_ERR_OK ? err : NULL);
+        if (e == AB_ERR_OK)
+            ab_principal_recipient_changed(s->machine, sender->agent);
+        else if (first == AB_ERR_OK)
+            first = e;
     }
-    return AB_ERR_OK;
+    return first;
 }
 
 ab_err ab_principal_agents_new(service *s, ab_error *err)

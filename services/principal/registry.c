@@ -13,6 +13,7 @@ static const char *const modes[] = {"managed", "autonomous"};
 struct entry {
     const char *agent;
     size_t row;           /* of option agents, from 1; 0: it is not listed there */
+    bool was_listed;      /* there, before the option was read last */
     size_t secrets;       /* that name it */
     size_t saying[MODES]; /* of these, those that say so */
     const char *mode;     /* what that comes to; NULL: nothing */
@@ -79,6 +80,7 @@ ab_err ab_registry_list(ab_registry *r, const ab_config *config)
 {
     for (ab_map_iter i = ab_map_first(r->entries); i.entry != NULL; ab_map_next(&i)) {
         struct entry *e = i.value;
+        e->was_listed = e->row > 0;
         e->row = 0;
     }
     for (size_t i = 0; i < ab_config_count(config, "agents"); i++) {
@@ -99,6 +101,12 @@ const char *ab_registry_listed(const ab_registry *r, const ab_config *config, co
 {
     const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
     return e == NULL || e->row == 0 ? NULL : ab_config_field(config, "agents", e->row - 1, field);
+}
+
+bool ab_registry_is_configured(const ab_registry *r, const char *agent)
+{
+    const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
+    return e != NULL && (e->row > 0 || e->was_listed);
 }
 
 /* --- cluster Secrets --- */

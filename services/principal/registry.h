@@ -33,6 +33,8 @@ AB_MUST_USE ab_err ab_registry_list(ab_registry *r, const ab_config *config);
  *  @return NULL: nothing */
 const char *ab_registry_listed(const ab_registry *r, const ab_config *config, const char *agent,
                                const char *field);
+/** Does option `agents` list this agent, or did it before it was read last? */
+bool ab_registry_is_configured(const ab_registry *r, const char *agent);
 /** The agent that an Argo CD cluster Secret names; absent: it names none, or it registers one that
  * waits for approval. */
 ab_str ab_registry_agent_of(const ab_object *secret);

@@ -144,6 +144,24 @@ class Kinds(Fleet):
         self.arrives_opened()
         wait_for("none waits", lambda: self.principal.metric("argobus_secrets_waiting") == 0)
 
+    def test_a_certificate_that_the_operator_takes_back_with_the_agents_entry_is_used_no_more(self):
+        """Whatever is wrong with another entry."""
+        (self.folder / "other").mkdir()
+        _, key, cert = self.certificate(self.folder)
+        other_ca, _, _ = self.certificate(self.folder / "other")
+        self.configure({"secrets": {"ca": str(other_ca)},
+                        "agents": [{"name": "other"}, {"name": "w1", "certificate": str(cert)}]},
+                       {"secrets": {"certificate": str(cert), "key": str(key)}})
+        for object in (cluster("w1"), project("w1"), repository()):
+            self.here.write(object)
+        self.start()
+        self.arrives_opened()
+        config = yaml.safe_load(self.principal.config.read_text())
+        config["agents"] = [{"name": "other", "certificate": "nowhere.pem"}]
+        self.principal.config.write_text(yaml.safe_dump(config))
+        self.principal.process.send_signal(signal.SIGHUP)
+        wait_for("the Secret waits for another one", lambda: self.principal.metric("argobus_secrets_waiting") == 1)
+
     @only_kafka("there is no broker")
     def test_protection_must_be_switched_off_to_find_it_at_the_broker(self):
         self.configure({"secrets": {"protection": "none"}, **self.uncompressed()},

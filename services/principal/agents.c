@@ -115,14 +115,19 @@ static size_t count_gone(const service *s)
     return gone;
 }
 
-static void forget_gone(service *s)
+/* @param clean_up  false: what is theirs stays, also at the next start, when more are served */
+static void forget_gone(service *s, bool clean_up)
 {
     for (ab_map_iter i = ab_map_first(s->persisted.agents); i.entry != NULL; ab_map_next(&i)) {
         char agent[64];
         if (ab_map_find(s->senders, i.key) != NULL)
             continue;
         snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
-        forget(s, agent);
+        if (clean_up)
+            forget(s, agent);
+        else
+            AB_INFO(s->base.daemon->log, MAIN, "agent is no longer listed: its state stays",
+                    AB_KV("agent", (const char *)agent));
         ab_persisted_agents_drop(&s->persisted, agent);
     }
 }
@@ -137,14 +142,14 @@ void ab_principal_agents_clean_up(service *s)
                 "principal.data belongs to another principal: the state of its agents is left in "
                 "place");
     size_t gone = count_gone(s);
-    if (gone > REMOVED_MAX && gone * 2 > ab_map_count(s->persisted.agents))
+    bool mistake = gone > REMOVED_MAX && gone * 2 > s->persisted.former;
+    if (mistake)
         AB_ERROR(s->base.daemon->log, MAIN,
                  "more than half of the persisted agents are no longer listed: their state is left "
                  "in place; remove it by hand if they are gone for good",
                  AB_KV("agents", (int64_t)gone),
                  AB_KV("command", "deploy/kafka/provision remove NAME"));
-    else
-        forget_gone(s);
+    forget_gone(s, !mistake);
     for (ab_map_iter i = ab_map_first(s->senders); i.entry != NULL; ab_map_next(&i)) {
         const ab_sender *sender = i.value;
         ab_persisted_agents_add(&s->persisted, sender->agent);

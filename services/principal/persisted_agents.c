@@ -46,6 +46,7 @@ ab_err ab_persisted_agents_init(ab_persisted_agents *s, uv_loop_t *loop, const c
     if (e == AB_ERR_OK)
         parse(s, ab_buf_str(&text));
     ab_buf_fini(&text);
+    s->former = ab_map_count(s->agents);
     return e == AB_ERR_NOTFOUND ? AB_ERR_OK : e;
 }
 
@@ -70,6 +71,7 @@ bool ab_persisted_agents_assign(ab_persisted_agents *s, const char *principal)
     if (none != NULL) {
         ab_map_free(s->agents, NULL);
         s->agents = none;
+        s->former = 0;
     }
     snprintf(s->principal, sizeof(s->principal), "%s", principal);
     s->dirty = s->dirty || !same;

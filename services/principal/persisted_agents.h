@@ -17,6 +17,7 @@ typedef struct {
     ab_log *log;
     char principal[37]; /* "": not known yet */
     ab_map *agents;     /* names; the values mean nothing */
+    size_t former;      /* of these, how many the file had at the start */
     bool dirty;
     struct ab_persisted_agents_write *write; /* under way on a worker thread; NULL: none is */
 } ab_persisted_agents;

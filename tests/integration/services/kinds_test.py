@@ -453,6 +453,24 @@ class ClusterSecrets(Fleet):
         self.principal.stop()
         self.assertEqual(len(self.topics("")), 20)
 
+    def test_as_many_new_agents_do_not_hide_that_all_others_are_gone(self):
+        here = Objects(self.hub)
+        former, new = [[f"{letter}{i}" for i in range(5)] for letter in "vw"]
+        self.keep_data()
+        for agent in former:
+            here.write(cluster(agent))
+        self.principal.start()
+        self.principal.stop()
+        self.take_away(*former)
+        for agent in new:
+            here.write(cluster(agent))
+        self.principal.start()
+        wait_for("it says so", lambda: "no longer listed" in self.principal.log.read_text())
+        self.principal.stop()
+        self.principal.start()  # half of those that it has served since are gone
+        self.principal.stop()
+        self.assertNotIn("removed while no principal ran", self.principal.log.read_text())
+
     def start_unserved(self):
         """The agent's topics are made when the principal serves it, so it is not ready before."""
         self.principal.start()

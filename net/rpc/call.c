@@ -40,6 +40,7 @@ ab_rpc_call *ab_rpc_call_new(ab_rpc_conn *conn, int32_t stream)
         return NULL;
     call->conn = conn;
     call->stream = stream;
+    call->heard_ms = ab_rpc_endpoint_now_ms(conn->endpoint);
     ab_rpc_reader_init(&call->in, &conn->budget, &conn->may_inflate,
                        ab_rpc_account_message_max(conn));
     ab_buf_init(&call->held, AB_RPC_HELD_MAX);

@@ -88,6 +88,7 @@ static void hold_on(ab_rpc_call *call, ab_buf *held, ab_str left)
 
 void ab_rpc_call_receive(ab_rpc_call *call, ab_str bytes)
 {
+    call->heard_ms = ab_rpc_endpoint_now_ms(call->conn->endpoint);
     if (call->held.len > 0 && listens(call)) {
         hold(call, bytes);
         return;
@@ -157,6 +158,11 @@ int64_t ab_rpc_silent_ms(const ab_rpc_call *call)
     return ab_rpc_endpoint_now_ms(call->conn->endpoint) - call->conn->heard_ms;
 }
 
+int64_t ab_rpc_quiet_ms(const ab_rpc_call *call)
+{
+    return call->paused ? 0 : ab_rpc_endpoint_now_ms(call->conn->endpoint) - call->heard_ms;
+}
+
 void ab_rpc_pause(ab_rpc_call *call)
 {
     call->paused = true;
@@ -164,6 +170,8 @@ void ab_rpc_pause(ab_rpc_call *call)
 
 void ab_rpc_resume(ab_rpc_call *call)
 {
+    if (call->paused) /* its window was closed */
+        call->heard_ms = ab_rpc_endpoint_now_ms(call->conn->endpoint);
     call->paused = false;
     if (call->held.len == 0 && (!call->peer_closed || call->close_reported))
         return;

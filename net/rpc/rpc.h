@@ -172,6 +172,10 @@ void ab_rpc_resume(ab_rpc_call *call);
 /** For how many milliseconds nothing has come over the connection of a call that has not ended. The
  * answers to pings count. */
 int64_t ab_rpc_silent_ms(const ab_rpc_call *call);
+/** For how many milliseconds no part of a message has come in a call that has not ended, while it
+ * was not paused. Unlike answers to pings, messages show that who speaks in the call is there: a
+ * proxy that has lost the way to him answers pings, too. */
+int64_t ab_rpc_quiet_ms(const ab_rpc_call *call);
 /** End it at once, unless it has ended; what is queued is dropped. on_end (CANCELLED) follows. */
 void ab_rpc_cancel(ab_rpc_call *call);
 

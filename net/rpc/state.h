@@ -56,6 +56,7 @@ struct ab_rpc_call {
     const ab_rpc_handler *handler;
     void *arg;
     int64_t deadline_ms; /* by the clock's mono_ms; 0 = none */
+    int64_t heard_ms;    /* when bytes of a message came last, or might come again */
 
     ab_rpc_reader in;
     size_t charged; /* to the connection's budget, for the call itself and its headers */

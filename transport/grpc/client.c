@@ -34,13 +34,18 @@ static void start_over(ab_grpc *g)
     ab_rpc_client_reconnect(g->client.rpc);
 }
 
-static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
+static void leave(ab_grpc *g, ab_rpc_status status)
 {
-    note_why(g, what, status, text);
     /* Somebody answers, and refuses: asking more often does not help. */
     if (status != AB_RPC_UNAVAILABLE)
         ab_rpc_client_hurry(g->client.rpc, false);
     start_over(g);
+}
+
+static void failed(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
+{
+    note_why(g, what, status, text);
+    leave(g, status);
 }
 
 void ab_grpc_client_leave_draining(ab_grpc *g)
@@ -77,10 +82,13 @@ static void stream_resume(void *stream)
 
 static void stream_cut(void *stream, const char *why)
 {
-    const ab_grpc *g = stream;
+    ab_grpc *g = stream;
     AB_WARN(g->base.env.log, TRANSPORT, "stream cut", AB_KV("why", why));
-    if (g->client.stream != NULL)
-        ab_rpc_cancel(g->client.stream);
+    ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "stream cut: %s", why);
+    if (g->client.stream == NULL)
+        return;
+    g->client.cut = true;
+    ab_rpc_cancel(g->client.stream);
 }
 
 static int64_t stream_silent_ms(void *stream)
@@ -89,8 +97,14 @@ static int64_t stream_silent_ms(void *stream)
     return g->client.stream == NULL ? 0 : ab_rpc_silent_ms(g->client.stream);
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
-                                              stream_silent_ms};
+static int64_t stream_quiet_ms(void *stream)
+{
+    const ab_grpc *g = stream;
+    return g->client.stream == NULL ? 0 : ab_rpc_quiet_ms(g->client.stream);
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause,     stream_resume,
+                                              stream_cut,  stream_silent_ms, stream_quiet_ms};
 
 static void on_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 {
@@ -125,17 +139,21 @@ static void on_writable(void *arg)
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc *g = arg;
+    bool cut = g->client.cut;
     /* A principal that stops in order, or is gone, comes back soon. */
     if (g->client.greeted && status == AB_RPC_UNAVAILABLE)
         ab_rpc_client_hurry(g->client.rpc, true);
     g->client.stream = NULL;
     g->client.greeted = false;
+    g->client.cut = false;
     if (g->client.compat != NULL)
         ab_compat_close(g->client.compat, g);
     else
         ab_grpc_link_detach(link_of(g), g);
+    if (g->phase == AB_GRPC_LIVE && !cut)
+        note_why(g, "the stream has ended", status, text);
     if (g->phase == AB_GRPC_LIVE)
-        failed(g, "the stream has ended", status, text);
+        leave(g, status);
     ab_grpc_go_on(g);
 }
 

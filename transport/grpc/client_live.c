@@ -39,7 +39,7 @@ static void live_cut(void *call, const char *why)
         ab_rpc_cancel(g->client.live);
 }
 
-static const ab_grpc_stream_ops ops = {live_send, live_pause, live_resume, live_cut, NULL};
+static const ab_grpc_stream_ops ops = {live_send, live_pause, live_resume, live_cut, NULL, NULL};
 
 static void fail(ab_grpc *g, const char *why)
 {

@@ -170,6 +170,8 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
     g->link_env = (ab_grpc_link_env){.env = &self->env,
                                      .queue_bytes = g->settings.queue_bytes,
                                      .message_max = g->settings.message_max,
+                                     .heartbeat_ms = g->settings.limits.ping_ms,
+                                     .heartbeat_timeout_ms = g->settings.limits.ping_timeout_ms,
                                      .scratch = &g->scratch,
                                      .wake = wake,
                                      .arg = g,

@@ -33,6 +33,7 @@ typedef struct {
     ab_rpc_call *stream; /* Subscribe; NULL: not open */
     ab_rpc_call *live;   /* for live events; NULL: none was begun */
     bool live_open;      /* the principal has taken it on */
+    bool cut;            /* the stream, by us: `why` says what for */
     bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
     bool gave_up;       /* the connection, until the next attempt: `why` says what for */

@@ -35,7 +35,7 @@ static void live_cut(void *call, const char *why)
         ab_rpc_finish(c->call, AB_RPC_ABORTED, why);
 }
 
-static const ab_grpc_stream_ops ops = {live_send, live_pause, live_resume, live_cut, NULL};
+static const ab_grpc_stream_ops ops = {live_send, live_pause, live_resume, live_cut, NULL, NULL};
 
 static void on_message(void *arg, ab_str bytes)
 {

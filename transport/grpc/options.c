@@ -57,14 +57,16 @@ static const ab_option rows[] = {
      .min = 0,
      .max = HOUR,
      .help = "After this much silence the other side is pinged, which also keeps load balancers "
-             "from closing the connection; 0s: never."},
+             "from closing the connection; and each side sends a heartbeat on the stream twice in "
+             "this time, which proxies pass on; 0s: never."},
     {.name = "grpc.keepalive-timeout",
      .kind = AB_OPT_DURATION,
      .deflt = "20s",
      .min = 100,
      .max = HOUR,
-     .help = "How long the other side may take to answer a ping; after that it counts as "
-             "disconnected. The principal also closes a connection that has not logged in this "
+     .help = "How long the other side may take to answer a ping, or be late with a heartbeat; "
+             "after that it counts as disconnected. The principal also closes a connection that "
+             "has not logged in this "
              "long after the 10s of a handshake."},
     {.name = "grpc.message-max",
      .kind = AB_OPT_SIZE,

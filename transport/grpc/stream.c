@@ -88,8 +88,14 @@ static int64_t stream_silent_ms(void *stream)
     return c->call == NULL ? 0 : ab_rpc_silent_ms(c->call);
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
-                                              stream_silent_ms};
+static int64_t stream_quiet_ms(void *stream)
+{
+    const ab_grpc_call *c = stream;
+    return c->call == NULL ? 0 : ab_rpc_quiet_ms(c->call);
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause,     stream_resume,
+                                              stream_cut,  stream_silent_ms, stream_quiet_ms};
 
 static void on_stream_message(void *arg, ab_str bytes)
 {

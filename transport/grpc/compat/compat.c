@@ -224,8 +224,8 @@ static int64_t virtual_silent_ms(void *stream)
     return d->stream == NULL ? 0 : d->ops->silent_ms(d->stream);
 }
 
-static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause, virtual_resume,
-                                               virtual_cut, virtual_silent_ms};
+static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause,     virtual_resume,
+                                               virtual_cut,  virtual_silent_ms, NULL};
 
 /* ----- the streams to the peer ----- */
 

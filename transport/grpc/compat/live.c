@@ -67,7 +67,7 @@ static void virtual_cut(void *call, const char *why)
 }
 
 static const ab_grpc_stream_ops virtual_ops = {virtual_send, virtual_pause, virtual_pause,
-                                               virtual_cut, NULL};
+                                               virtual_cut,  NULL,          NULL};
 
 void ab_compat_live_open(ab_compat *d)
 {

@@ -48,6 +48,7 @@ static ab_grpc_hello compose(const ab_grpc_link *l)
         .inflight = ab_config_int(env->config, "transport.inflight"),
         .message_max = (int64_t)l->env->message_max,
         .backlog = (int64_t)(l->queue.count - l->queue.sent),
+        .heartbeat_ms = l->env->heartbeat_ms,
         .ack_lists = true,
         .live_call = true,
         .open_live = ab_grpc_live_asks(l),
@@ -171,6 +172,7 @@ static void come(ab_grpc_link *l, const ab_grpc_hello *hello)
     l->hello_due = l->hello_due || !l->hello_sent;
     l->peer.window = (size_t)hello->inflight;
     l->peer.message_max = (size_t)hello->message_max;
+    l->peer.heartbeat_ms = hello->heartbeat_ms;
     l->peer.ack_lists = hello->ack_lists;
     l->peer.live_call = hello->live_call;
     bool other = is_other(l, hello);

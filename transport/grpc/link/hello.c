@@ -2,7 +2,8 @@
 #include "transport/grpc/link/hello.h"
 
 /* Beyond them a peer means harm, or nothing. */
-#define INFLIGHT_MAX 65536
+#define INFLIGHT_MAX  65536
+#define HEARTBEAT_MAX (24 * 3600000LL)
 
 static void write_json(const ab_grpc_hello *h, ab_buf *out)
 {
@@ -12,6 +13,7 @@ static void write_json(const ab_grpc_hello *h, ab_buf *out)
         ab_doc_add_i64(doc, "inflight", h->inflight) &&
         ab_doc_add_i64(doc, "message_max", h->message_max) &&
         ab_doc_add_i64(doc, "backlog", h->backlog) &&
+        ab_doc_add_i64(doc, "heartbeat_ms", h->heartbeat_ms) &&
         ab_doc_add_bool(doc, "ack_lists", h->ack_lists) &&
         ab_doc_add_bool(doc, "live_call", h->live_call) &&
         ab_doc_add_bool(doc, "open_live", h->open_live) && ab_doc_add_bool(doc, "fresh", h->fresh);
@@ -51,6 +53,9 @@ static ab_err read_members(const cJSON *v, ab_grpc_hello *out, ab_error *err)
     out->live_call = read_bool(v, "live_call");
     out->open_live = read_bool(v, "open_live");
     out->fresh = read_bool(v, "fresh");
+    bool beats = cJSON_HasObjectItem(v, "heartbeat_ms");
+    if (beats && !read_number(v, "heartbeat_ms", 0, HEARTBEAT_MAX, &out->heartbeat_ms))
+        return ab_fail(err, AB_ERR_INVALID, "a hello with a heartbeat out of range");
     if (!read_number(v, "seen", 0, INT64_MAX, &seen) ||
         !read_number(v, "inflight", 1, INFLIGHT_MAX, &out->inflight) ||
         !read_number(v, "message_max", 1, INT64_MAX, &out->message_max) ||

@@ -158,6 +158,7 @@ void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *s
     l->streams++;
     l->blocked = false;
     l->paused = false;
+    l->lost = false;
     l->refused = false;
     l->called[0] = '\0';
     l->hello_sent = false;
@@ -307,6 +308,36 @@ static void show_last_seen(const ab_grpc_link *l)
     ab_metric_set(l->metrics.last_seen, (double)heard_us / 1e6);
 }
 
+/* Twice in the time that the peer has been told, so that one may be late. */
+static bool is_heartbeat_due(const ab_grpc_link *l)
+{
+    int64_t every_ms = l->env->heartbeat_ms;
+    return every_ms > 0 && l->hello_sent && !l->closed &&
+           ab_clock_mono_ms(l->env->env->clock) - l->spoke_ms >= every_ms / 2;
+}
+
+/* Before its hello the peer has promised nothing; but that comes at once. */
+static bool is_peer_lost(const ab_grpc_link *l)
+{
+    int64_t every_ms = l->greeted ? l->peer.heartbeat_ms : l->env->heartbeat_ms;
+    return every_ms > 0 && l->ops->quiet_ms(l->stream) >= every_ms + l->env->heartbeat_timeout_ms;
+}
+
+/* A proxy between the two ends answers pings, although it may have lost the other end. */
+static void care_for_stream(ab_grpc_link *l)
+{
+    if (l->ops == NULL || l->ops->quiet_ms == NULL)
+        return;
+    bool lost = is_peer_lost(l);
+    /* Who has been held up himself has not read yet what came meanwhile: after a turn he has. */
+    if (lost && l->lost)
+        cut(l, "the other side has sent nothing for too long: it hangs, or a proxy has lost its "
+               "connection to it");
+    else if (is_heartbeat_due(l))
+        ab_grpc_link_greet_again(l);
+    l->lost = lost;
+}
+
 void ab_grpc_link_tick(ab_grpc_link *l)
 {
     if (l->ops != NULL && l->ops->silent_ms != NULL && l->peer.up)
@@ -314,6 +345,7 @@ void ab_grpc_link_tick(ab_grpc_link *l)
     if (!TAILQ_EMPTY(&l->held)) /* others may have made room */
         ab_grpc_tell_wake(l);
     ab_grpc_live_tick(l);
+    care_for_stream(l);
 }
 
 void ab_grpc_link_greet_again(ab_grpc_link *l)

@@ -29,6 +29,8 @@ typedef struct {
     void (*cut)(void *stream, const char *why);
     /** For how many milliseconds nothing has come over its connection; NULL: unknown. */
     int64_t (*silent_ms)(void *stream);
+    /** As ab_rpc_quiet_ms; NULL: its end is known without heartbeats. */
+    int64_t (*quiet_ms)(void *stream);
 } ab_grpc_stream_ops;
 
 typedef struct {
@@ -43,8 +45,10 @@ typedef struct {
     /** AGENT: begin a call for live events, and tell by ab_grpc_link_attach_live, or by
      * ab_grpc_link_live_over what has become of it. Not called again before it is over. */
     void (*open_live)(void *arg, ab_grpc_link *l);
-    ab_link woken;           /* the links with something to do; ab_link_init makes it empty */
-    ab_rpc_budget *received; /* of what all links got and have not dealt with; shared */
+    ab_link woken;                /* the links with something to do; ab_link_init makes it empty */
+    ab_rpc_budget *received;      /* of what all links got and have not dealt with; shared */
+    int64_t heartbeat_ms;         /* a stream is not silent for longer; 0 = it may be */
+    int64_t heartbeat_timeout_ms; /* by which the peer's heartbeat may be late */
 } ab_grpc_link_env;
 
 /** @param env  borrowed for as long as the link lives

@@ -93,8 +93,10 @@ struct ab_grpc_link {
     bool refused;    /* the stream is to be cut; the next login is told why */
     char called[96]; /* "", or how the peer calls itself, not as it has logged in: to be cut, too */
     bool hello_due;
-    bool hello_sent; /* on this stream */
-    bool greeted;    /* the peer said hello on this stream, and does not leave */
+    bool hello_sent;  /* on this stream */
+    bool greeted;     /* the peer said hello on this stream, and does not leave */
+    bool lost;        /* at the last tick it had sent nothing for too long */
+    int64_t spoke_ms; /* when something went out on it last */
 
     ab_pending down; /* PRINCIPAL: what is not in effect at the agent, and here */
     ab_pending up;
@@ -117,6 +119,7 @@ struct ab_grpc_link {
         uint64_t former_epoch; /* highest of the instances before it */
         size_t window;
         size_t message_max;
+        int64_t heartbeat_ms;
         bool ack_lists; /* of the hello on this stream; so is the next */
         bool live_call; /* it knows the call for live events */
         bool up;        /* as told by on_peer; so is the certificate */

@@ -84,7 +84,11 @@ ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event)
 {
     ab_str head;
     ab_err e = ab_grpc_write_event(event, l->env->scratch, &head);
-    return e == AB_ERR_OK ? l->ops->send(l->stream, head, event) : e;
+    if (e == AB_ERR_OK)
+        e = l->ops->send(l->stream, head, event);
+    if (e == AB_ERR_OK)
+        l->spoke_ms = ab_clock_mono_ms(l->env->env->clock);
+    return e;
 }
 
 /* It was taken before the limit was known. */

@@ -109,7 +109,8 @@ static void stream_cut(void *stream, const char *why)
     ((world *)stream)->cuts++;
 }
 
-static const ab_grpc_stream_ops ops = {stream_send, stream_pause, stream_resume, stream_cut, NULL};
+static const ab_grpc_stream_ops ops = {stream_send, stream_pause, stream_resume,
+                                       stream_cut,  NULL,         NULL};
 
 /* The world */
 

@@ -22,6 +22,7 @@ static void a_hello_survives_the_way(void **state)
                           .inflight = 2,
                           .message_max = 1,
                           .backlog = 9,
+                          .heartbeat_ms = 60000,
                           .live_call = true,
                           .open_live = true,
                           .fresh = true};
@@ -39,6 +40,7 @@ static void a_hello_survives_the_way(void **state)
     assert_int_equal(heard.inflight, 2);
     assert_int_equal(heard.message_max, 1);
     assert_int_equal(heard.backlog, 9);
+    assert_int_equal(heard.heartbeat_ms, 60000);
     assert_true(heard.fresh && heard.base.leaving && heard.live_call && heard.open_live);
     ab_grpc_hello_fini(&heard);
     ab_event_unref(event);

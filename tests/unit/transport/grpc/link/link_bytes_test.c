@@ -42,6 +42,8 @@ typedef struct {
     unsigned cuts;
     unsigned gaps;
     int64_t silent_ms; /* of the stream */
+    int64_t quiet_ms;
+    unsigned hellos; /* that the link has said */
 } fixture;
 
 /* ----- what the link calls ----- */
@@ -94,6 +96,7 @@ static void note_hello(fixture *f, const ab_event *event)
 {
     ab_grpc_hello hello;
     assert_int_equal(ab_grpc_hello_read(event, &hello, NULL), AB_ERR_OK);
+    f->hellos++;
     f->fresh = hello.fresh;
     f->epoch = hello.base.epoch;
     f->seen = hello.seen;
@@ -133,8 +136,13 @@ static int64_t stream_silent_ms(void *stream)
     return ((fixture *)stream)->silent_ms;
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
-                                              stream_silent_ms};
+static int64_t stream_quiet_ms(void *stream)
+{
+    return ((fixture *)stream)->quiet_ms;
+}
+
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause,     stream_resume,
+                                              stream_cut,  stream_silent_ms, stream_quiet_ms};
 
 /* ----- the fixture ----- */
 
@@ -541,6 +549,82 @@ static void it_shows_when_the_peer_was_last_heard(void **state)
     assert_true(silent_s(f) >= 1800 && silent_s(f) < 1860);
 }
 
+/* A link that says hello every 30 s, and waits for 80 s; its peer promises as much. */
+static void open_beating(fixture *f, ab_clock *clock)
+{
+    f->env.clock = clock;
+    f->link_env.heartbeat_ms = 60000;
+    f->link_env.heartbeat_timeout_ms = 20000;
+    reattach(f);
+    hear(f, "i", (ab_grpc_hello){.base.epoch = 1, .heartbeat_ms = 60000});
+    f->cuts = 0;
+    f->hellos = 0;
+}
+
+static void tick(fixture *f)
+{
+    ab_grpc_link_tick(f->link);
+    ab_grpc_link_run(f->link);
+}
+
+static void a_silent_link_says_hello_again(void **state)
+{
+    fixture *f = *state;
+    int64_t now_ms = 5000;
+    ab_clock clock = {.mono_ms = stopped_ms, .wall_us = stopped_us, .arg = &now_ms};
+    open_beating(f, &clock);
+    now_ms += 29000;
+    tick(f);
+    assert_int_equal(f->hellos, 0);
+    now_ms += 1000;
+    tick(f);
+    tick(f);
+    assert_int_equal(f->hellos, 1);
+    now_ms += 20000;
+    take_from(f, SOURCE, 1, 1, 10);
+    ab_grpc_link_ack(f->open[0], AB_VERDICT_APPLIED);
+    ab_grpc_link_run(f->link); /* says something else */
+    now_ms += 20000;
+    tick(f);
+    assert_int_equal(f->hellos, 1);
+    now_ms += 10000;
+    tick(f);
+    assert_int_equal(f->hellos, 2);
+    f->env.clock = &ab_clock_real;
+}
+
+static void a_stream_whose_peer_has_gone_silent_is_cut(void **state)
+{
+    fixture *f = *state;
+    int64_t now_ms = 5000;
+    ab_clock clock = {.mono_ms = stopped_ms, .wall_us = stopped_us, .arg = &now_ms};
+    open_beating(f, &clock);
+    f->quiet_ms = 79999;
+    tick(f);
+    tick(f);
+    assert_int_equal(f->cuts, 0);
+    f->quiet_ms = 80000;
+    tick(f); /* what came while this end hung may not have been read */
+    assert_int_equal(f->cuts, 0);
+    tick(f);
+    assert_int_equal(f->cuts, 1);
+    assert_null(ab_grpc_link_stream(f->link));
+    f->env.clock = &ab_clock_real;
+}
+
+static void a_peer_that_promises_nothing_may_be_silent(void **state)
+{
+    fixture *f = *state;
+    f->link_env.heartbeat_ms = 60000;
+    reattach(f);
+    hear_hello(f);
+    f->cuts = 0;
+    f->quiet_ms = 3600000;
+    tick(f);
+    tick(f);
+    assert_int_equal(f->cuts, 0);
+}
+
 static int refused(const fixture *f, const char *reason)
 {
     const ab_label label = {"reason", ab_str_of(reason)};
@@ -610,6 +694,9 @@ int main(void)
         CASE(nothing_is_taken_before_the_hello),
         CASE(the_peer_is_told_of_the_highest_epoch_of_all_its_processes),
         CASE(it_shows_when_the_peer_was_last_heard),
+        CASE(a_silent_link_says_hello_again),
+        CASE(a_stream_whose_peer_has_gone_silent_is_cut),
+        CASE(a_peer_that_promises_nothing_may_be_silent),
         CASE(who_does_not_listen_to_acknowledgements_is_not_read_for_a_while),
         CASE(nor_is_who_is_told_one_by_one),
         CASE(a_stream_does_not_bring_one_process_after_the_other),

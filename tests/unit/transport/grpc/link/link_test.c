@@ -162,8 +162,8 @@ static void stream_cut(void *stream, const char *why)
     ((side *)stream)->cuts++;
 }
 
-static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume, stream_cut,
-                                              NULL};
+static const ab_grpc_stream_ops stream_ops = {stream_send, stream_pause, stream_resume,
+                                              stream_cut,  NULL,         NULL};
 
 static bool run_once(side *s)
 {

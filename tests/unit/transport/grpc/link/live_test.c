@@ -149,7 +149,7 @@ static void way_cut(void *stream, const char *why)
     ((way *)stream)->cuts++;
 }
 
-static const ab_grpc_stream_ops ops = {way_send, way_pause, way_resume, way_cut, NULL};
+static const ab_grpc_stream_ops ops = {way_send, way_pause, way_resume, way_cut, NULL, NULL};
 
 /* The peer says hello on a new stream. */
 static void greet(lab *w, bool live_call, bool open_live_now)

@@ -303,6 +303,27 @@ static void a_paused_call_gets_nothing_and_stops_its_peer(void **state)
     seen_fini(&s);
 }
 
+static void a_call_is_quiet_for_as_long_as_it_listens_in_vain(void **state)
+{
+    world *w = *state;
+    seen s = {0};
+    world_start(w);
+    world_begin(w, "Echo", 0, false, &s);
+    w->skipped_ms += 10000;
+    assert_true(ab_rpc_quiet_ms(s.call) >= 10000);
+    world_send(&s, 10, 'a');
+    world_wait_messages(w, &s, 1);
+    assert_true(ab_rpc_quiet_ms(s.call) < 10000);
+    ab_rpc_pause(s.call);
+    w->skipped_ms += 10000;
+    assert_int_equal(ab_rpc_quiet_ms(s.call), 0);
+    ab_rpc_resume(s.call);
+    assert_true(ab_rpc_quiet_ms(s.call) < 10000);
+    ab_rpc_cancel(s.call);
+    world_wait_end(w, &s);
+    seen_fini(&s);
+}
+
 static void messages_that_were_held_come_before_the_end(void **state)
 {
     world *w = *state;
@@ -703,6 +724,7 @@ int main(void)
     /* A connection of several calls, and a link that is up when the server has answered. */
     const struct CMUnitTest http2[] = {
         PLAIN(a_paused_call_gets_nothing_and_stops_its_peer),
+        PLAIN(a_call_is_quiet_for_as_long_as_it_listens_in_vain),
         PLAIN(calls_past_the_number_allowed_are_refused),
         PLAIN(draining_lets_calls_end),
         PLAIN(a_server_that_does_not_answer_is_given_up),

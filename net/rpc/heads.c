@@ -6,6 +6,10 @@
 
 #include "net/rpc/codec/fields.h"
 
+#include <stdio.h>
+
+#define HTTP_TEXT 48
+
 static bool takes_gzip(ab_str accepted)
 {
     return accepted.ptr != NULL && memmem(accepted.ptr, accepted.len, "gzip", 4) != NULL;
@@ -62,21 +66,28 @@ void ab_rpc_heads_request(ab_rpc_call *call, ab_rpc_head_in *head)
         hand_over(call, head, timeout_ms);
 }
 
+/* A proxy has answered, and not the server: which status of HTTP says why. */
+static void set_text(ab_str http, char text[HTTP_TEXT])
+{
+    snprintf(text, HTTP_TEXT, "the response is not gRPC: HTTP %.*s", AB_STR_ARG(http));
+}
+
 /* The end of a call as the server tells it: trailers, or headers that are all there is. */
 static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
 {
     ab_str status = ab_rpc_head_in_find(head, "grpc-status");
     ab_str http = ab_rpc_head_in_find(head, ":status");
+    char plain[HTTP_TEXT];
     ab_buf text;
     ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
+    set_text(http, plain);
     ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
     if (ab_rpc_reader_is_amid(&call->in) && call->held.len == 0)
         ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is truncated"));
     else if (status.ptr != NULL)
         ab_rpc_call_set_fate(call, ab_rpc_status_parse(status), ab_buf_str(&text));
     else if (http.ptr != NULL && !ab_str_is(http, "200"))
-        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http),
-                             AB_STR("the response is plain HTTP"));
+        ab_rpc_call_set_fate(call, ab_rpc_status_of_http(http), ab_str_of(plain));
     else
         ab_rpc_call_set_fate(call, AB_RPC_UNKNOWN, AB_STR("grpc-status is missing"));
     ab_buf_fini(&text);
@@ -90,8 +101,10 @@ static void on_answer(ab_rpc_call *call, ab_rpc_head_in *head)
     if (ab_str_starts(http, "1"))
         return;
     if (!ab_str_is(http, "200") || !ab_rpc_head_in_is_grpc(head)) {
+        char plain[HTTP_TEXT];
+        set_text(http, plain);
         ab_rpc_call_cut(call, ab_str_is(http, "200") ? AB_RPC_UNKNOWN : ab_rpc_status_of_http(http),
-                        "the response is not gRPC");
+                        plain);
         return;
     }
     if (!set_encodings(call, head)) {

@@ -46,6 +46,9 @@ class Proxied(Fleet):
                                                            idle_s=self.idle_s, tls=super().grpc("server")["tls"]))
         self.addCleanup(proxy.stop)
         proxy.start()
+        self.begin()
+
+    def begin(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
         self.start()
         self.arrives("guestbook", "1")
@@ -89,6 +92,15 @@ class Lost(Proxied):
         self.cable.mend()
         self.arrives("guestbook", "2")
         wait_for("the agent is back", self.agent.is_ready)
+
+
+class Down(Proxied):
+    def begin(self):
+        self.agent.start(ready=False)
+
+    def test_an_agent_says_what_the_proxy_answers(self):
+        told = "Authenticate: UNAVAILABLE: the response is not gRPC: HTTP 502"
+        wait_for("it says so", lambda: told in self.agent.why_unready())
 
 
 if __name__ == "__main__":

@@ -234,7 +234,7 @@ void ab_compat_open(ab_compat *d, const ab_grpc_stream_ops *ops, void *stream,
 {
     if (d->stream != NULL) {
         ab_grpc_link_detach(d->link, d);
-        virtual_cut(d, "another agent of this name connected");
+        virtual_cut(d, AB_GRPC_REPLACED);
     }
     d->ops = ops;
     d->stream = stream;

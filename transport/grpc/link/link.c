@@ -152,7 +152,7 @@ void ab_grpc_link_refuse(ab_grpc_link *l)
 
 void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream)
 {
-    cut(l, "another agent of this name connected");
+    cut(l, AB_GRPC_REPLACED);
     l->ops = ops;
     l->stream = stream;
     l->streams++;

@@ -71,6 +71,10 @@ void ab_grpc_link_retire(ab_grpc_link *l, bool forget);
 /** PRINCIPAL: the agent may not stay connected; it is told why when it logs in again. */
 void ab_grpc_link_refuse(ab_grpc_link *l);
 
+/* Why a stream is cut for a newer one. Whether that is of another agent shows only when the older
+ * one answers: an agent that has lost its connection knows it before the principal does. */
+#define AB_GRPC_REPLACED "the agent connected again, or another one with its name did"
+
 /** A stream to the peer is open. One that was attached before is cut, since the newest counts. */
 void ab_grpc_link_attach(ab_grpc_link *l, const ab_grpc_stream_ops *ops, void *stream);
 /** The stream has ended; one that is not attached (any more) is passed over. */

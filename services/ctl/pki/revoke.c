@@ -7,6 +7,7 @@
 #include "base/crypto/revoked.h"
 #include "services/ctl/output.h"
 #include "services/ctl/pki/blocklist.h"
+#include "services/ctl/pki/change.h"
 #include "services/ctl/pki/options.h"
 #include "services/ctl/pki/pair.h"
 #include "services/ctl/pki/pki.h"
@@ -89,6 +90,24 @@ static ab_err write_list(const char *path, const ab_buf *text, bool is_new, ab_e
                   : ab_pki_file_replace(path, ab_buf_str(text), err);
 }
 
+/* Read the list and write it again, while nobody else does. */
+static ab_err change_list(const char *path, ab_pki_all_named *certs,
+                          ab_err (*work)(const char *path, ab_pki_all_named *certs, ab_buf *text,
+                                         ab_error *err),
+                          ab_error *err)
+{
+    ab_pki_change change;
+    ab_buf text;
+    ab_err e = ab_pki_change_begin(path, &change, err);
+    if (e != AB_ERR_OK)
+        return e;
+    ab_buf_init(&text, LIST_MAX);
+    e = work(path, certs, &text, err);
+    ab_buf_fini(&text);
+    ab_pki_change_end(&change);
+    return e;
+}
+
 /* ----- revoke ----- */
 
 static void add(const ab_pki_named *cert, ab_buf *text)
@@ -123,16 +142,13 @@ static ab_err add_certs(const char *path, ab_pki_all_named *certs, ab_buf *text,
 static ab_err revoke_all(const ab_ctl *ctl, ab_pki_all_named *certs, ab_error *err)
 {
     bool in_cluster = false;
-    ab_buf text;
     ab_err e = ab_pki_blocklist_is_meant(ctl, &in_cluster, err);
     if (e == AB_ERR_OK)
         e = name_all(ctl, certs, err);
-    if (e != AB_ERR_OK || in_cluster)
-        return e == AB_ERR_OK ? ab_pki_blocklist_add(ctl, certs, err) : e;
-    ab_buf_init(&text, LIST_MAX);
-    e = add_certs(list_path(ctl), certs, &text, err);
-    ab_buf_fini(&text);
-    return e;
+    if (e != AB_ERR_OK)
+        return e;
+    return in_cluster ? ab_pki_blocklist_add(ctl, certs, err)
+                      : change_list(list_path(ctl), certs, add_certs, err);
 }
 
 static int run_revoke(const ab_ctl *ctl)
@@ -161,8 +177,7 @@ const ab_ctl_command ab_ctl_revoke = {
 /* ----- unrevoke ----- */
 
 /* @return NOTFOUND: one was not revoked */
-static ab_err drop_certs(const char *path, const ab_pki_all_named *certs, ab_buf *text,
-                         ab_error *err)
+static ab_err drop_certs(const char *path, ab_pki_all_named *certs, ab_buf *text, ab_error *err)
 {
     ab_buf left;
     ab_err e = read_list(path, text, err);
@@ -181,17 +196,14 @@ static ab_err drop_certs(const char *path, const ab_pki_all_named *certs, ab_buf
 static ab_err unrevoke_all(const ab_ctl *ctl, ab_pki_all_named *certs, bool *named, ab_error *err)
 {
     bool in_cluster = false;
-    ab_buf text;
     ab_err e = ab_pki_blocklist_is_meant(ctl, &in_cluster, err);
     if (e == AB_ERR_OK)
         e = name_all(ctl, certs, err);
     *named = e == AB_ERR_OK;
-    if (e != AB_ERR_OK || in_cluster)
-        return e == AB_ERR_OK ? ab_pki_blocklist_drop(ctl, certs, err) : e;
-    ab_buf_init(&text, LIST_MAX);
-    e = drop_certs(list_path(ctl), certs, &text, err);
-    ab_buf_fini(&text);
-    return e;
+    if (e != AB_ERR_OK)
+        return e;
+    return in_cluster ? ab_pki_blocklist_drop(ctl, certs, err)
+                      : change_list(list_path(ctl), certs, drop_certs, err);
 }
 
 static int run_unrevoke(const ab_ctl *ctl)

@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import threading
 import unittest
 
 import yaml
 
-from ctl import Ctl
+from ctl import BIN, Ctl
 
 
 def normal(text):
@@ -92,6 +93,20 @@ class Pki(Ctl):
                                  (("revoked", "--file", "w1.crt"), 1, "w1.crt: line 1: expected a SHA-256 fingerprint")):
             self.assertIn(said, self.ctl(*args, code=code))
             self.assertEqual((self.folder / "revoked").read_text(), before)
+
+    def at_the_same_time(self, *calls):
+        """Each must succeed."""
+        running = [subprocess.Popen([BIN / "argobusctl", *args], cwd=self.folder, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True) for args in calls]
+        said = [done.communicate(timeout=60)[0] for done in running]
+        self.assertEqual([done.returncode for done in running], [0] * len(calls), said)
+
+    def test_revocations_at_the_same_time_lose_none(self):
+        names = [f"{n:02X}" * 32 for n in range(24)]
+        self.ctl("revoke", *names[:8])
+        self.at_the_same_time(*(("revoke", name) for name in names[8:]), *(("unrevoke", name) for name in names[:8]))
+        listed = json.loads(self.ctl("revoked", "-o", "json"))["revoked"]
+        self.assertEqual(sorted(row["fingerprint"] for row in listed), names[8:])
 
     def test_a_ca_of_rsa_with_another_name(self):
         self.ctl("pki", "init", "--ca-dir", "other", "--key-type", "rsa", "--name", "edge", "--days", "7")

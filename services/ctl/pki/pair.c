@@ -3,6 +3,7 @@
 
 #include "base/core/file.h"
 #include "base/crypto/pem.h"
+#include "services/ctl/pki/change.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ ab_err ab_pki_file_create(const char *path, ab_str text, mode_t mode, ab_error *
     return ab_fail_errno(err, ab_err_from_errno(failed), failed, "cannot write %s", path);
 }
 
-ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
+static ab_err create_both(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
 {
     if (access(paths->cert, F_OK) == 0)
         return ab_fail(err, AB_ERR_EXISTS, "%s exists already", paths->cert);
@@ -78,6 +79,17 @@ ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key, ab
     e = ab_pki_file_create(paths->cert, cert, CERT_MODE, err);
     if (e != AB_ERR_OK && key.ptr != NULL)
         unlink(paths->key);
+    return e;
+}
+
+ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
+{
+    ab_pki_change change;
+    ab_err e = ab_pki_change_begin(paths->cert, &change, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = create_both(paths, cert, key, err);
+    ab_pki_change_end(&change);
     return e;
 }
 
@@ -143,22 +155,52 @@ ab_err ab_pki_file_replace(const char *path, ab_str text, ab_error *err)
     return e;
 }
 
-ab_err ab_pki_pair_replace(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
+/* A key whose certificate cannot be replaced is of no use, and the former one is gone by then. */
+static ab_err put_pair_in_place(const replaced *key, const replaced *cert, ab_str former,
+                                ab_error *err)
+{
+    ab_error why = {0};
+    ab_err e = put_in_place(key, err);
+    if (e != AB_ERR_OK) {
+        unlink(cert->next);
+        return e;
+    }
+    e = put_in_place(cert, err);
+    if (e != AB_ERR_OK && ab_pki_file_replace(key->path, former, &why) != AB_ERR_OK)
+        ab_error_prefix(err, "%s is new, and its certificate is not; try again", key->path);
+    return e;
+}
+
+static ab_err replace_both(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
 {
     replaced key_file = {0};
     replaced cert_file = {0};
-    ab_err e = stage(&key_file, paths->key, key, err);
+    ab_buf former;
+    ab_buf_init_secret(&former, AB_PKI_TEXT_MAX);
+    ab_err e = ab_file_read(paths->key, &former, NULL, err);
+    if (e == AB_ERR_OK)
+        e = stage(&key_file, paths->key, key, err);
     if (e == AB_ERR_OK) {
         e = stage(&cert_file, paths->cert, cert, err);
         if (e != AB_ERR_OK)
             unlink(key_file.next);
     }
     if (e == AB_ERR_OK)
-        e = put_in_place(&key_file, err);
-    if (e == AB_ERR_OK)
-        e = put_in_place(&cert_file, err);
+        e = put_pair_in_place(&key_file, &cert_file, ab_buf_str(&former), err);
+    ab_buf_wipe(&former);
     free(key_file.path);
     free(cert_file.path);
+    return e;
+}
+
+ab_err ab_pki_pair_replace(const ab_pki_paths *paths, ab_str cert, ab_str key, ab_error *err)
+{
+    ab_pki_change change;
+    ab_err e = ab_pki_change_begin(paths->cert, &change, err);
+    if (e != AB_ERR_OK)
+        return e;
+    e = replace_both(paths, cert, key, err);
+    ab_pki_change_end(&change);
     return e;
 }
 

@@ -38,7 +38,8 @@ AB_MUST_USE ab_err ab_pki_file_replace(const char *path, ab_str text, ab_error *
  * ab_pki_file_create */
 AB_MUST_USE ab_err ab_pki_pair_create(const ab_pki_paths *paths, ab_str cert, ab_str key,
                                       ab_error *err);
-/** Replace both files; owner, group and mode stay. @return as ab_file_replace */
+/** Replace both files; owner, group and mode stay. After a failure both are the former ones.
+ *  @return as ab_file_replace */
 AB_MUST_USE ab_err ab_pki_pair_replace(const ab_pki_paths *paths, ab_str cert, ab_str key,
                                        ab_error *err);
 

@@ -267,6 +267,12 @@ class Pki(Ctl):
             reader.join()
         self.assertEqual(broken, [])
 
+    def test_renewals_at_the_same_time_leave_a_pair(self):
+        self.ctl("pki", "issue", "agent", "w1")
+        for _ in range(5):
+            self.at_the_same_time(*[("pki", "renew", "w1.crt")] * 4)
+            self.assert_pair("w1")
+
     def test_secrets_have_the_names_of_argocd_agent(self):
         secret = yaml.safe_load(self.ctl("pki", "issue", "agent", "w1", "--kubernetes-secret", "argocd-agent-client-tls"))
         self.assertEqual((secret["kind"], secret["type"], secret["metadata"]),

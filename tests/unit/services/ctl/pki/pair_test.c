@@ -6,12 +6,16 @@
 
 #include "base/core/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,9 +24,27 @@ static char folder[] = "/tmp/argobus-test-XXXXXX";
 static ab_pki_paths paths;
 static ab_error err;
 
+/* What happens at the next calls of rename. */
+static bool interrupt_renames, refuse_certificates;
+
+/* In place of that of the C library. */
+int rename(const char *from, const char *to)
+{
+    size_t len = strlen(to);
+    if (refuse_certificates && strcmp(to + len - 4, ".crt") == 0) {
+        errno = EPERM;
+        return -1;
+    }
+    int made = renameat(AT_FDCWD, from, AT_FDCWD, to);
+    if (interrupt_renames)
+        raise(SIGINT);
+    return made;
+}
+
 static int set_up(void **state)
 {
     (void)state;
+    interrupt_renames = refuse_certificates = false;
     memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
     assert_non_null(mkdtemp(folder));
     assert_int_equal(ab_pki_paths_in(folder, "w1", &paths, &err), AB_ERR_OK);
@@ -102,6 +124,33 @@ static void a_file_that_was_left_gets_no_new_key(void **state)
     unlink(other);
 }
 
+static void an_interrupted_call_leaves_a_pair(void **state)
+{
+    (void)state;
+    int status = 0;
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        interrupt_renames = true;
+        _exit(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err) == AB_ERR_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGINT);
+    assert_file(paths.cert, "d", 0644);
+    assert_file(paths.key, "l", 0600);
+}
+
+static void a_certificate_that_cannot_be_replaced_keeps_its_key(void **state)
+{
+    (void)state;
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    refuse_certificates = true;
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_DENIED);
+    assert_file(paths.cert, "c", 0644);
+    assert_file(paths.key, "k", 0600);
+}
+
 static void a_pair_without_its_key_stays_as_it_is(void **state)
 {
     (void)state;
@@ -140,10 +189,15 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(the_key_is_for_its_owner_only),         TEST(nothing_is_overwritten),
-        TEST(a_file_that_was_left_gets_no_new_key),  TEST(replaced_files_keep_their_modes),
-        TEST(a_pair_without_its_key_stays_as_it_is), TEST(the_target_of_a_link_is_replaced),
+        TEST(the_key_is_for_its_owner_only),
+        TEST(nothing_is_overwritten),
+        TEST(a_file_that_was_left_gets_no_new_key),
+        TEST(replaced_files_keep_their_modes),
+        TEST(a_pair_without_its_key_stays_as_it_is),
+        TEST(the_target_of_a_link_is_replaced),
         TEST(the_key_lies_beside_the_certificate),
+        TEST(an_interrupted_call_leaves_a_pair),
+        TEST(a_certificate_that_cannot_be_replaced_keeps_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,9 +179,9 @@ static ab_err read_flag(reader *r)
     const char *value = "";
     const ab_ctl_command *c = r->out->command;
     ab_str name = flag_name(arg);
-    const ab_ctl_flag *global = find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(c), name);
-    const ab_ctl_flag *own =
-        global != NULL || c == NULL ? NULL : find_flag(c->flags, c->flag_count, name);
+    const ab_ctl_flag *own = c == NULL ? NULL : find_flag(c->flags, c->flag_count, name);
+    const ab_ctl_flag *global =
+        own != NULL ? NULL : find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(c), name);
     if (global == NULL && own == NULL)
         return ab_fail(r->err, AB_ERR_INVALID, "unknown flag %s%s%s", arg, c == NULL ? "" : " of ",
                        c == NULL ? "" : c->name);

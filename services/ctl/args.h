@@ -14,7 +14,8 @@ typedef struct {
 
 typedef enum { AB_CTL_RUN, AB_CTL_HELP, AB_CTL_VERSION } ab_ctl_wanted;
 
-/* Flags that are the same for all commands. The last, --output, only those have that show. */
+/* Flags that are the same for all commands. The last, --output, only those have that show. A flag
+ * of the command's own counts before one of these with its name. */
 extern const ab_ctl_flag ab_ctl_global_flags[];
 /** How many of them a command has. @param command  NULL: not known yet, which is all of them */
 size_t ab_ctl_global_flag_count(const ab_ctl_command *command);

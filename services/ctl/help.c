@@ -2,11 +2,23 @@
 #include "services/ctl/help.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static void put_flags(const ab_ctl_flag *rows, size_t count, ab_buf *out)
+static bool has_flag(const ab_ctl_command *c, const char *name)
+{
+    for (size_t i = 0; c != NULL && i < c->flag_count; i++)
+        if (strcmp(c->flags[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* @param but  without those that this command has, too; NULL: all */
+static void put_flags(const ab_ctl_flag *rows, size_t count, const ab_ctl_command *but, ab_buf *out)
 {
     for (size_t i = 0; i < count; i++) {
         char shown[64];
+        if (has_flag(but, rows[i].name))
+            continue;
         snprintf(shown, sizeof(shown), "--%s%s%s", rows[i].name, rows[i].value == NULL ? "" : " ",
                  rows[i].value == NULL ? "" : rows[i].value);
         ab_buf_printf(out, "  %-22s %s\n", shown, rows[i].help);
@@ -20,7 +32,7 @@ static void put_command(const ab_ctl_command *c, ab_buf *out)
                   c->flag_count == 0 ? "" : " [FLAG]...", c->summary);
     if (c->flag_count > 0)
         ab_buf_puts(out, "\n");
-    put_flags(c->flags, c->flag_count, out);
+    put_flags(c->flags, c->flag_count, NULL, out);
     if (c->examples[0] != '\0')
         ab_buf_printf(out, "\nexamples:\n%s", c->examples);
 }
@@ -40,5 +52,5 @@ void ab_ctl_help(ab_ctl_commands commands, const ab_ctl_command *command, ab_buf
     else
         put_command(command, out);
     ab_buf_puts(out, "\ncommon flags:\n");
-    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(command), out);
+    put_flags(ab_ctl_global_flags, ab_ctl_global_flag_count(command), command, out);
 }

@@ -69,6 +69,14 @@ class Agent(Ctl):
         for file in ("w1.key", "workload-cluster.yaml"):
             self.assertEqual((self.folder / "w1" / file).stat().st_mode & 0o777, 0o600)
 
+    def test_the_agent_trusts_the_server_ca_that_is_named(self):
+        self.ctl("pki", "init", "--ca-dir", "other", "--name", "other")
+        self.create("--brokers", "k:9093", "--server-ca", "other/ca.crt")
+        self.assertEqual((self.folder / "w1/ca.crt").read_bytes(), (self.folder / "other/ca.crt").read_bytes())
+        self.openssl("verify", "-CAfile", "ca/ca.crt", "w1/w1.crt")
+        self.assertIn("nosuch.crt", self.ctl("agent", "create", "w2", "--brokers", "k:9093", "--server-ca", "nosuch.crt", code=1))
+        self.assertFalse((self.folder / "w2").exists())
+
     def test_the_agent_takes_its_configuration(self):
         self.create()
         self.check_config("w1")

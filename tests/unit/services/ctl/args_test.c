@@ -4,17 +4,21 @@
  */
 #include "services/ctl/args.h"
 
+#include "services/ctl/help.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 static const ab_ctl_flag flags[] = {{"agent", "NAME", "only this agent"},
-                                    {"confirm", NULL, "confirm it"}};
+                                    {"confirm", NULL, "confirm it"},
+                                    {"server-ca", "FILE", "another one"}};
 static const ab_ctl_command list = {
-    .name = "agent list", .operands = "", .flags = flags, .flag_count = 2};
+    .name = "agent list", .operands = "", .examples = "", .flags = flags, .flag_count = 3};
 static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_min = 1, .operands_max = 1};
 static const ab_ctl_command lag = {.name = "lag", .operands = "", .shows = true};
@@ -94,6 +98,23 @@ static void global_flags_are_known_everywhere(void **state)
     assert_string_equal(err.text, "--output: \"xml\" is not table, json or yaml");
 }
 
+static void a_command_keeps_its_flags_with_the_name_of_a_common_one(void **state)
+{
+    (void)state;
+    ab_buf help;
+    assert_int_equal(parse("agent", "list", "--server-ca", "c", NULL), AB_ERR_OK);
+    assert_string_equal(ab_ctl_value(&ctl, "server-ca"), "c");
+    assert_null(ctl.ca);
+    assert_int_equal(parse("agent", "inspect", "w1", "--server-ca", "c"), AB_ERR_OK);
+    assert_string_equal(ctl.ca, "c");
+    ab_buf_init(&help, 100000);
+    ab_ctl_help((ab_ctl_commands){rows, 3}, &list, &help);
+    assert_non_null(strstr(help.ptr, "--server-ca FILE       another one"));
+    assert_null(strstr(help.ptr, "CAs of the certificate"));
+    assert_non_null(strstr(help.ptr, "--socket"));
+    ab_buf_fini(&help);
+}
+
 static void a_form_is_for_commands_that_show_something(void **state)
 {
     (void)state;
@@ -145,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_server_comes_from_the_environment_and_a_socket_wins),
         cmocka_unit_test(operands_are_counted),
         cmocka_unit_test(global_flags_are_known_everywhere),
+        cmocka_unit_test(a_command_keeps_its_flags_with_the_name_of_a_common_one),
         cmocka_unit_test(a_form_is_for_commands_that_show_something),
         cmocka_unit_test(help_is_of_a_command_or_of_all),
         cmocka_unit_test(what_is_unknown_is_named),

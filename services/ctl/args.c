@@ -158,18 +158,45 @@ static ab_err set_global(reader *r, size_t row, const char *value)
     }
 }
 
+/* A variable of the shell that is empty must not make the next flag, which may be --dry-run, the
+ * value of this one. */
+static ab_err read_next(reader *r, const ab_ctl_flag *flag, const char **out)
+{
+    const char *next = r->at + 1 < r->argc ? r->argv[r->at + 1] : NULL;
+    if (next == NULL)
+        return ab_fail(r->err, AB_ERR_INVALID, "--%s needs a value: %s", flag->name, flag->value);
+    if (is_flag(next))
+        return ab_fail(r->err, AB_ERR_INVALID,
+                       "--%s needs a value, and %s is a flag; if it is the value, write --%s=%s",
+                       flag->name, next, flag->name, next);
+    *out = next;
+    r->at++;
+    return AB_ERR_OK;
+}
+
 /* @param out  "" for a flag without value */
 static ab_err read_value(reader *r, const ab_ctl_flag *flag, const char **out)
 {
     const char *given = strchr(r->argv[r->at], '=');
+    ab_err e = AB_ERR_OK;
     if (flag->value == NULL && given != NULL)
         return ab_fail(r->err, AB_ERR_INVALID, "--%s takes no value", flag->name);
-    if (flag->value != NULL && given == NULL && r->at + 1 >= r->argc)
-        return ab_fail(r->err, AB_ERR_INVALID, "--%s needs a value: %s", flag->name, flag->value);
-    if (flag->value == NULL)
-        *out = "";
+    if (flag->value == NULL || given != NULL)
+        *out = given == NULL ? "" : given + 1;
     else
-        *out = given != NULL ? given + 1 : r->argv[++r->at];
+        e = read_next(r, flag, out);
+    if (e == AB_ERR_OK && flag->value != NULL && (*out)[0] == '\0')
+        return ab_fail(r->err, AB_ERR_INVALID, "--%s: the value is empty", flag->name);
+    return e;
+}
+
+static ab_err set_own(reader *r, const ab_ctl_flag *flag, const char *value)
+{
+    const char **kept = &r->out->values[flag - r->out->command->flags];
+    if (flag->value != NULL && *kept != NULL)
+        return ab_fail(r->err, AB_ERR_INVALID, "--%s is given twice: \"%s\" and \"%s\"", flag->name,
+                       *kept, value);
+    *kept = value;
     return AB_ERR_OK;
 }
 
@@ -188,10 +215,8 @@ static ab_err read_flag(reader *r)
     ab_err e = read_value(r, global != NULL ? global : own, &value);
     if (e != AB_ERR_OK)
         return e;
-    if (global != NULL)
-        return set_global(r, (size_t)(global - ab_ctl_global_flags), value);
-    r->out->values[own - c->flags] = value;
-    return AB_ERR_OK;
+    return global != NULL ? set_global(r, (size_t)(global - ab_ctl_global_flags), value)
+                          : set_own(r, own, value);
 }
 
 static ab_err add_operand(reader *r, const char *operand)
@@ -239,12 +264,19 @@ static ab_err check(const reader *r)
                    words[1] == NULL ? "" : " ", words[1] == NULL ? "" : words[1], ab_ctl_program());
 }
 
+/* @return NULL: it is not set, or empty, which is how a unit or a shell takes it back */
+static const char *read_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value == NULL || value[0] == '\0' ? NULL : value;
+}
+
 void ab_ctl_begin(ab_ctl *out)
 {
-    *out = (ab_ctl){.socket = getenv("ARGOBUS_CONTROL_SOCKET"),
-                    .server = getenv("ARGOBUS_SERVER"),
-                    .token_file = getenv("ARGOBUS_TOKEN_FILE"),
-                    .ca = getenv("ARGOBUS_SERVER_CA")};
+    *out = (ab_ctl){.socket = read_environment("ARGOBUS_CONTROL_SOCKET"),
+                    .server = read_environment("ARGOBUS_SERVER"),
+                    .token_file = read_environment("ARGOBUS_TOKEN_FILE"),
+                    .ca = read_environment("ARGOBUS_SERVER_CA")};
 }
 
 ab_err ab_ctl_parse(ab_ctl_commands commands, int argc, char **argv, ab_ctl *out,

@@ -156,6 +156,34 @@ static void a_value_is_asked_for_and_not_taken_from_a_switch(void **state)
     assert_string_equal(err.text, "--agent needs a value: NAME");
     assert_int_equal(parse("agent", "list", "--confirm=yes", NULL, NULL), AB_ERR_INVALID);
     assert_string_equal(err.text, "--confirm takes no value");
+    assert_int_equal(parse("agent", "list", "--agent", "--confirm", NULL), AB_ERR_INVALID);
+    assert_string_equal(err.text, "--agent needs a value, and --confirm is a flag; if it is the "
+                                  "value, write --agent=--confirm");
+    assert_int_equal(parse("agent", "list", "--agent=-x", NULL, NULL), AB_ERR_OK);
+    assert_string_equal(ab_ctl_value(&ctl, "agent"), "-x");
+    assert_int_equal(parse("agent", "list", "--agent", "-", NULL), AB_ERR_OK);
+}
+
+static void no_value_is_empty(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("agent", "list", "--agent", "", NULL), AB_ERR_INVALID);
+    assert_string_equal(err.text, "--agent: the value is empty");
+    assert_int_equal(parse("agent", "list", "--agent=", NULL, NULL), AB_ERR_INVALID);
+    assert_int_equal(parse("lag", "--socket", "", NULL, NULL), AB_ERR_INVALID);
+    setenv("ARGOBUS_SERVER", "", 1);
+    assert_int_equal(parse("lag", NULL, NULL, NULL, NULL), AB_ERR_OK);
+    assert_null(ctl.server);
+    unsetenv("ARGOBUS_SERVER");
+}
+
+static void no_value_is_lost_to_another(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("agent", "list", "--agent=w1", "--agent", "w2"), AB_ERR_INVALID);
+    assert_string_equal(err.text, "--agent is given twice: \"w1\" and \"w2\"");
+    assert_int_equal(parse("agent", "list", "--confirm", "--confirm", NULL), AB_ERR_OK);
+    assert_int_equal(parse("lag", "--socket=a", "--socket=b", NULL, NULL), AB_ERR_OK);
 }
 
 int main(void)
@@ -171,6 +199,8 @@ int main(void)
         cmocka_unit_test(help_is_of_a_command_or_of_all),
         cmocka_unit_test(what_is_unknown_is_named),
         cmocka_unit_test(a_value_is_asked_for_and_not_taken_from_a_switch),
+        cmocka_unit_test(no_value_is_empty),
+        cmocka_unit_test(no_value_is_lost_to_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

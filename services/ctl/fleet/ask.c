@@ -19,16 +19,22 @@ static int connect_to(const char *path)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct timeval limit = {.tv_sec = TIMEOUT_S};
-    if (strlen(path) >= sizeof(at.sun_path))
+    if (strlen(path) >= sizeof(at.sun_path)) {
+        errno = ENAMETOOLONG;
         return -1;
+    }
     memcpy(at.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
+    /* Also of connect: a principal that does not run on lets nobody in once enough wait there. */
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
         connect(fd, (const struct sockaddr *)&at, sizeof(at)) == 0)
         return fd;
+    int number = errno;
     close(fd);
+    errno = number;
     return -1;
 }
 
@@ -69,7 +75,7 @@ static int reach_principal(const ab_ctl *ctl)
 static bool exchange(int fd, const ab_buf *request, ab_buf *answer)
 {
     char piece[16384];
-    if (write(fd, request->ptr, request->len) != (ssize_t)request->len)
+    if (send(fd, request->ptr, request->len, MSG_NOSIGNAL) != (ssize_t)request->len)
         return false;
     ssize_t n = read(fd, piece, sizeof(piece));
     while (n > 0) {

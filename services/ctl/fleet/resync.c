@@ -31,9 +31,12 @@ static int run(const ab_ctl *ctl)
     if (code != AB_CTL_OK)
         return code;
     ab_str ok = ab_doc_text(answer, "ok");
-    printf("%.*s\n", AB_STR_ARG(ok));
+    if (ok.ptr == NULL)
+        code = ab_ctl_fail(AB_CTL_FAILED, "the response has no \"ok\": is it a principal's?");
+    else
+        printf("%.*s\n", AB_STR_ARG(ok));
     cJSON_Delete(answer);
-    return AB_CTL_OK;
+    return code;
 }
 
 const ab_ctl_command ab_ctl_resync = {

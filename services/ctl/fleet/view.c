@@ -13,14 +13,27 @@ static cJSON *make_request(const char *what, const char *agent)
     return NULL;
 }
 
+/* Of a document without its list it would be said that there is nothing. */
+static int ask(const ab_ctl *ctl, cJSON *request, const char *list, cJSON **answer)
+{
+    cJSON *doc = NULL;
+    int code = ab_ctl_ask(ctl, request, &doc);
+    if (code == AB_CTL_OK && !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(doc, list))) {
+        cJSON_Delete(doc);
+        return ab_ctl_fail(AB_CTL_FAILED, "the response has no \"%s\": is it a principal's?", list);
+    }
+    *answer = doc;
+    return code;
+}
+
 int ab_ctl_ask_fleet(const ab_ctl *ctl, cJSON **answer)
 {
-    return ab_ctl_ask(ctl, make_request("fleet", NULL), answer);
+    return ask(ctl, make_request("fleet", NULL), "agents", answer);
 }
 
 int ab_ctl_ask_agent(const ab_ctl *ctl, const char *agent, cJSON **answer)
 {
-    return ab_ctl_ask(ctl, make_request("agent", agent), answer);
+    return ask(ctl, make_request("agent", agent), "objects", answer);
 }
 
 /* --- cells --- */

@@ -7,9 +7,10 @@
 #include "services/ctl/fleet/ask.h"
 #include "services/ctl/output.h"
 
-/** Ask for the state of all agents; as ab_ctl_ask. */
+/** Ask for the state of all agents; as ab_ctl_ask, and FAILED for a response without "agents". */
 AB_MUST_USE int ab_ctl_ask_fleet(const ab_ctl *ctl, cJSON **answer);
-/** Ask for the state of one agent and its objects; as ab_ctl_ask. */
+/** Ask for the state of one agent and its objects; as ab_ctl_ask, and FAILED for a response without
+ * "objects". */
 AB_MUST_USE int ab_ctl_ask_agent(const ab_ctl *ctl, const char *agent, cJSON **answer);
 
 /* Cells of an agent's row. */

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What argobusctl makes of a control socket where something else than a principal answers, or nothing does."""
+import json
+import socket
+import threading
+import unittest
+
+from ctl import Ctl
+
+ASKING = (("agent", "list"), ("lag",), ("deletions",), ("pending", "w1"), ("agent", "inspect", "w1"), ("resync",))
+
+
+class Answers(Ctl):
+    def setUp(self):
+        super().setUp()
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(self.listener.close)
+        self.listener.bind(str(self.folder / "s"))
+
+    def serve(self, answer):
+        """Calls this with each connection."""
+        self.listener.listen()
+
+        def work():
+            while True:
+                try:
+                    connection = self.listener.accept()[0]
+                except OSError:
+                    return
+                with connection:
+                    answer(connection)
+
+        server = threading.Thread(target=work)
+        server.start()
+        self.addCleanup(server.join)
+        self.addCleanup(self.listener.shutdown, socket.SHUT_RDWR)
+
+    def ask(self, *args, code):
+        return self.ctl(*args, "--socket", "s", code=code)
+
+    def test_a_connection_that_is_closed_at_once_is_an_error(self):
+        """Before or after the request is written."""
+        self.serve(lambda connection: None)
+        for _ in range(40):
+            self.assertIn("the principal does not respond", self.ask("lag", code=3))
+
+    def test_nothing_is_made_up_of_another_answer(self):
+        document = {}
+
+        def answer(connection):
+            connection.recv(4096)
+            connection.sendall(json.dumps(document).encode())
+
+        self.serve(answer)
+        for document in ({}, {"agents": None, "objects": "none", "ok": 1}):
+            for args in ASKING:
+                with self.subTest(document=document, args=args):
+                    self.assertIn("is it a principal's?", self.ask(*args, code=1))
+
+    def test_a_principal_that_hangs_is_not_waited_for(self):
+        self.listener.listen(0)
+        while True:
+            waiting = socket.socket(socket.AF_UNIX)
+            self.addCleanup(waiting.close)
+            waiting.setblocking(False)
+            try:
+                waiting.connect(str(self.folder / "s"))
+            except BlockingIOError:
+                break
+        self.assertIn("does a principal listen there", self.ask("lag", code=3))
+
+    def test_a_path_that_is_too_long_is_called_so(self):
+        self.assertIn("File name too long", self.ctl("lag", "--socket", "x" * 200, code=3))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -158,7 +158,7 @@ static ab_err print(const inspection *s)
     if (s->ctl->form != AB_CTL_TABLE)
         return print_text(s->ctl, s->doc, s->err);
     print_table(s->doc);
-    return AB_ERR_OK;
+    return ab_pki_print(AB_STR(""), s->err); /* whether all of it could be written */
 }
 
 static ab_err inspect(inspection *s)

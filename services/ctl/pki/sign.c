@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/pki/sign.h"
 
+#include "services/ctl/command.h"
+
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -204,6 +206,23 @@ static ab_err sign(X509 *cert, bool complete, EVP_PKEY *key, X509 **out, ab_erro
     return fail_openssl(err, "cannot make a certificate");
 }
 
+/* A certificate of a few days looks like any other, and its renewals last as long as it did. */
+static void warn_of_ca(const X509 *cert, const ab_pki_request *request)
+{
+    int days = 0;
+    int seconds = 0;
+    time_t end = time(NULL) + (time_t)request->days * 24 * 60 * 60;
+    ASN1_TIME *wanted = ASN1_TIME_set(NULL, end);
+    if (wanted != NULL && ASN1_TIME_diff(&days, &seconds, X509_get0_notAfter(cert), wanted) == 1 &&
+        days > 0)
+        (void)ab_ctl_fail(AB_CTL_OK,
+                          "the certificate ends with that of the CA, %d days before the %lld days "
+                          "are over: make a new CA soon (pki init)",
+                          days, (long long)request->days);
+    ASN1_TIME_free(wanted);
+    ERR_clear_error();
+}
+
 ab_err ab_pki_sign(const ab_pki_request *request, EVP_PKEY *key, const ab_pki_signer *ca,
                    X509 **out, ab_error *err)
 {
@@ -212,7 +231,10 @@ ab_err ab_pki_sign(const ab_pki_request *request, EVP_PKEY *key, const ab_pki_si
                        "the certificate of the CA has expired: make a new CA (pki init)");
     X509 *cert = begin(request, key, ca->cert);
     bool complete = cert != NULL && add_extensions(cert, request, key, ca->cert);
-    return sign(cert, complete, ca->key, out, err);
+    ab_err e = sign(cert, complete, ca->key, out, err);
+    if (e == AB_ERR_OK)
+        warn_of_ca(*out, request);
+    return e;
 }
 
 ab_err ab_pki_sign_itself(const ab_pki_request *request, EVP_PKEY *key, X509 **out, ab_error *err)

@@ -40,7 +40,8 @@ AB_MUST_USE ab_err ab_pki_subject_new(const char *common_name, X509_NAME **out, 
 AB_MUST_USE ab_err ab_pki_names_add(GENERAL_NAMES *names, int type, const char *list,
                                     ab_error *err);
 /**
- * A certificate for `key` (only its public half is used).
+ * A certificate for `key` (only its public half is used). Says on standard error when the CA's ends
+ * days before the time that is asked for.
  *
  * @param ca   who signs; borrowed
  * @param out  owned by the caller: X509_free

@@ -183,6 +183,24 @@ class Pki(Ctl):
         self.make_expired("old/ca")
         self.assertIn("has expired", self.ctl("pki", "issue", "agent", "w1", "--ca-dir", "old", code=2))
 
+    def test_a_ca_that_ends_soon_is_told_of(self):
+        said = "the certificate ends with that of the CA"
+        self.ctl("pki", "init", "--ca-dir", "soon", "--days", "40")
+        for days, ends_before in (("40", False), ("39", False), ("365", True)):
+            done = self.run_command("argobusctl", "pki", "issue", "agent", f"w{days}", "--ca-dir", "soon", "--days", days)
+            self.assertEqual((done.returncode, said in done.stderr), (0, ends_before), done.stderr)
+        self.assertIn("325 days before the 365 days are over", done.stderr)
+        done = self.run_command("argobusctl", "pki", "renew", "w39.crt", "--ca-dir", "soon", "--days", "100")
+        self.assertEqual((done.returncode, said in done.stderr), (0, True), done.stderr)
+
+    def test_what_cannot_be_written_is_an_error(self):
+        self.ctl("pki", "issue", "agent", "w1")
+        for form in ("table", "json", "yaml"):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([BIN / "argobusctl", "pki", "inspect", "w1.crt", "-o", form], cwd=self.folder, stdout=full,
+                                      stderr=subprocess.PIPE, text=True)
+            self.assertEqual((done.returncode, "cannot write" in done.stderr), (1, True), form)
+
     def test_a_ca_that_another_has_signed_travels_with_the_certificate(self):
         os.makedirs(self.folder / "sub")
         self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-subj", "/CN=sub",

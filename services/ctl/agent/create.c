@@ -183,6 +183,24 @@ static ab_err check_folder(const creation *c, const char *folder)
     return AB_ERR_OK;
 }
 
+/* What is in it this call has made: the folder is new. With it, the next call would refuse. */
+static void remove_folder(const creation *c, const char *folder)
+{
+    static const char *const names[] = {
+        "ca.crt",     "workload-cluster.yaml", "control-plane.yaml", "values.yaml",
+        "agent.yaml", "strimzi.yaml"};
+    char path[AB_PKI_PATH_MAX];
+    ab_pki_paths pair;
+    if (ab_pki_paths_in(folder, c->about.agent, &pair, NULL) == AB_ERR_OK) {
+        (void)unlink(pair.cert);
+        (void)unlink(pair.key);
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (snprintf(path, sizeof(path), "%s/%s", folder, names[i]) < AB_PKI_PATH_MAX)
+            (void)unlink(path);
+    (void)rmdir(folder);
+}
+
 static ab_err make_folder(const creation *c, const char *folder)
 {
     if (mkdir(folder, 0700) != 0)
@@ -190,6 +208,8 @@ static ab_err make_folder(const creation *c, const char *folder)
     ab_err e = write_folder(c, folder);
     if (e == AB_ERR_OK)
         say_next(c, folder);
+    else
+        remove_folder(c, folder);
     return e;
 }
 

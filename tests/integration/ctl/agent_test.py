@@ -123,6 +123,14 @@ class Agent(Ctl):
         self.assertIn("w1 exists already", self.ctl("agent", "create", "w1", *brokers, code=1))
         self.assertEqual((self.folder / "w1/w1.key").read_bytes(), before)
 
+    def test_half_a_folder_is_not_left(self):
+        # Only the files up to workload-cluster.yaml are short enough.
+        done = self.run_command("bash", "-c", "trap '' XFSZ; ulimit -f 1; exec argobusctl agent create w1 --brokers k:9093")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("cannot write w1/workload-cluster.yaml", done.stderr)
+        self.assertEqual([p.name for p in self.folder.iterdir()], ["ca"])
+        self.create("--brokers", "k:9093")
+
     def test_delete_prints_the_cluster_secret_only(self):
         secret = yaml.safe_load(self.ctl("agent", "delete", "w1", "--namespace", "cd"))
         self.assertEqual(secret, {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "cluster-w1", "namespace": "cd"}})

@@ -111,6 +111,7 @@ static void note_whose(ab_agent_object *o, const ab_object *object)
 static void note_updated(ab_agent_object *o, const ab_object *object)
 {
     ab_agent_note_start(o, object);
+    ab_agent_check_reservation(o, object);
     o->exists = true;
     o->end_observed = false;
     o->deleting = ab_object_deleting(object);
@@ -181,6 +182,7 @@ void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed)
     o->record.changed_meanwhile = true;
     ab_agent_drop_snapshot(o);
     o->digest = o->reconciled = (ab_digest){0};
+    ab_agent_check_reservation(o, NULL);
     if (ab_agent_publishes(o) && !meant)
         ab_agent_note_missing(o, observed);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)
@@ -298,8 +300,10 @@ void ab_agent_end_replay(ab_agent *a)
 void ab_agent_caught_up(ab_agent *a)
 {
     a->caught_up = true;
-    for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i))
+    for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
+        ab_agent_note_log_read(i.value);
         ab_agent_end_wait(i.value);
+    }
     ab_agent_end_replay(a);
 }
 

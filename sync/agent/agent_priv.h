@@ -48,6 +48,7 @@ struct ab_agent_object {
     ab_digest hash; /* of its newest desired state, as the principal compares; none when unknown */
     ab_digest kept_uid; /* of the source's uid in agent.data at the start; none: there was none */
     enum { START_UNKNOWN, START_FITS, START_DIFFERS } start; /* did what was here name it? */
+    ab_digest reserved;  /* for the source with this uid, see reserve.c; none: for nobody */
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by the object here; none: nobody's */
     struct {
@@ -192,6 +193,20 @@ AB_MUST_USE ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target t
  * is not about it? */
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event);
 
+/* reserve.c: the name of an object is reserved for the source that the object here names */
+/** What is here at the start names another source than what is known. Whatever that is, it is of
+ * one that is remapped alike afterwards, or there is no source. */
+void ab_agent_reserve(ab_agent_object *o, const ab_object *local);
+bool ab_agent_is_reserved(const ab_agent_object *o);
+/** It is reserved: may this state be followed? @param uid  of its source; none: not known */
+bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, ab_str uid);
+/** A state is in effect, or the log was read to its end: end it, if what it is for is known now. */
+void ab_agent_note_log_read(ab_agent_object *o);
+/** What is here has changed: it may name another source now. NULL: it went. */
+void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local);
+/** The source that is remapped so is not followed: report it, and ask for it later. */
+void ab_agent_note_conflict(ab_agent_object *o, bool remapped);
+
 /* deliver.c */
 /** What had to wait until our own log was read. */
 void ab_agent_deliver_early(ab_agent *a);
@@ -274,6 +289,10 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why);
 void ab_agent_begin(ab_record *r, ab_task *task);
 /** It is saved. */
 void ab_agent_saved(ab_record *r);
+/** Uid of the source of a state; none when it does not say. */
+ab_str ab_agent_source_uid(const ab_event *event);
+/** What was refused was not kept: ask the principal for it, if the name is free. */
+void ab_agent_request_conflicting(ab_agent_object *o);
 
 /* write.c */
 /** The object went. `last`: as it was. */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ab_str uid_of_resourceid(const ab_event *event)
+ab_str ab_agent_source_uid(const ab_event *event)
 {
     ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
     for (size_t i = id.len; i > 0; i--)
@@ -93,7 +93,7 @@ static void save_end(ab_agent_object *o, ab_task *t)
                                   .orphan =
                                       ab_str_is(ab_event_attr(t->event, AB_CE_ORPHAN), "true"),
                                   .remapped = ab_agent_is_remapped(o->agent, t->event),
-                                  .uid = uid_of_resourceid(t->event),
+                                  .uid = ab_agent_source_uid(t->event),
                                   .owned = ab_buf_str(&owned),
                                   .source = ab_event_attr(t->event, AB_CE_PARTITIONKEY)};
     ab_err e = set_next(o, SOURCE_ENDED, &received);
@@ -178,7 +178,7 @@ static void confirm_restored(ab_agent_object *o, const ab_task *t)
         return;
     o->restored = o->outdated = false;
     if (o->source == SOURCE_ENDED)
-        (void)replace_text(&o->uid, uid_of_resourceid(t->event));
+        (void)replace_text(&o->uid, ab_agent_source_uid(t->event));
 }
 
 void ab_agent_begin(ab_record *r, ab_task *t)
@@ -229,19 +229,39 @@ static void take_effect(ab_agent_object *o)
     o->record.inbox.failing_since = 0;
 }
 
-/* What was refused for the object here was not kept: the principal is asked for it. */
-static void request_conflicting(ab_agent_object *o)
+void ab_agent_request_conflicting(ab_agent_object *o)
 {
-    if (!o->conflict.waits || ab_agent_has_source(o))
+    if (!o->conflict.waits || ab_agent_has_source(o) || ab_agent_is_reserved(o))
         return;
     o->conflict.waits = false;
     ab_resync_ask(&o->agent->resync.engine,
                   "the conflicting object is gone; applying the object that was refused");
 }
 
+/* It came before what is here was seen, for which the name is reserved. What is kept of it is not
+ * followed after a restart either. */
+static bool came_too_early(const ab_agent_object *o)
+{
+    const ab_event *event = o->record.inbox.head->event;
+    return ab_agent_is_reserved(o) &&
+           !ab_agent_is_reserved_for(o, event, ab_agent_source_uid(event));
+}
+
+static void pass_over(ab_agent_object *o)
+{
+    o->version = o->record.inbox.head->version;
+    if (o->next_source == SOURCE_LIVE || o->next_source == SOURCE_DELETING)
+        ab_agent_note_conflict(o, o->next_remapped);
+}
+
 void ab_agent_saved(ab_record *r)
 {
     ab_agent_object *o = (ab_agent_object *)r;
+    if (came_too_early(o)) {
+        pass_over(o);
+        return;
+    }
     take_effect(o);
-    request_conflicting(o);
+    ab_agent_note_log_read(o);
+    ab_agent_request_conflicting(o);
 }

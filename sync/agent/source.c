@@ -70,6 +70,8 @@ static bool ends_another(const ab_agent_object *o, ab_str key)
 
 bool ab_agent_is_anothers(const ab_agent_object *o, const ab_event *event)
 {
+    if (ab_agent_is_reserved(o) && !ab_agent_is_reserved_for(o, event, ab_agent_source_uid(event)))
+        return true;
     if (ab_event_data(event).ptr == NULL)
         return ends_another(o, ab_event_attr(event, AB_CE_PARTITIONKEY));
     return is_conflicting(o, ab_agent_is_remapped(o->agent, event));
@@ -84,6 +86,8 @@ void ab_agent_note_start(ab_agent_object *o, const ab_object *local)
     bool fits = uid.len == 0 ||
                 (ab_digest_of(uid, &digest) == AB_ERR_OK && ab_digest_eq(&digest, &o->kept_uid));
     o->start = fits ? START_FITS : START_DIFFERS;
+    if (!fits)
+        ab_agent_reserve(o, local);
 }
 
 /* Where all is read before anything is done, the newest is known. */
@@ -105,9 +109,9 @@ bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
 {
     ab_str uid = ab_object_annotation(local, AB_ANN_SOURCE_UID);
     ab_str principal = ab_object_annotation(local, AB_ANN_PRINCIPAL_UID);
+    ab_agent_note_start(o, local);
     bool ended = o->source == SOURCE_ENDED;
     bool same = o->uid == NULL ? !ended : ab_str_is(uid, o->uid);
-    ab_agent_note_start(o, local);
     bool over = o->restored || may_be_over(o);
     if (!over || o->source == SOURCE_NONE || uid.len == 0)
         return false;

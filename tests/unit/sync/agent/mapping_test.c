@@ -386,6 +386,87 @@ static void the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing(void 
     assert_at_rest();
 }
 
+/* --- which of two it is, when agent.data is lost --- */
+
+/* The remapped one is here, and the log has the other one before it. */
+static void begin_with_refused(void)
+{
+    begin();
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(2));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(3));
+    fake_log_compact(w.down);
+    world_crash_agent(&w);
+    world_forget_all_desired(&w);
+    fake_log_replay(w.down);
+}
+
+static bool is_here(const char *uid)
+{
+    return at(HERE) != NULL && ab_str_is(ab_object_annotation(at(HERE), AB_ANN_SOURCE_UID), uid);
+}
+
+static void the_one_that_is_here_keeps_its_name(void **state)
+{
+    (void)state;
+    begin_with_refused();
+    ab_object *before = ab_object_ref(at(HERE));
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_ptr_equal(at(HERE), before);
+    ab_object_unref(before);
+    assert_int_equal(refused("taken"), 1);
+    assert_non_null(said(ERROR_HERE));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(4));
+    assert_int_equal(spec_of(at(HERE)), 4);
+    assert_at_rest();
+}
+
+static void the_other_is_asked_for_when_the_log_ends_the_one_that_is_here(void **state)
+{
+    (void)state;
+    begin_with_refused();
+    remapped_end(OWN);
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_null(at(HERE));
+    assert_non_null(said(AB_KEY_RESYNC));
+    desired(HERE, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(4));
+    assert_true(is_here("u-2"));
+    assert_at_rest();
+}
+
+static void the_one_that_is_here_is_not_replaced_when_the_log_lacks_it(void **state)
+{
+    (void)state;
+    begin_with_refused();
+    fake_log_lose(w.down);
+    desired(HERE, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(4));
+    world_start_agent(&w);
+    world_run(&w, 2);
+    assert_true(is_here("u-1"));
+    assert_non_null(said(ERROR_HERE));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(5));
+    assert_int_equal(spec_of(at(HERE)), 5);
+    assert_at_rest();
+}
+
+static void the_name_is_free_when_what_had_it_is_deleted(void **state)
+{
+    (void)state;
+    begin_with_refused();
+    fake_log_lose(w.down);
+    desired(HERE, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(4));
+    world_start_agent(&w);
+    world_run(&w, 2);
+    fake_store_erase(w.local, HERE);
+    world_settle(&w);
+    assert_true(asks_for_a_resync());
+    desired(HERE, AB_TYPE_SPEC_UPDATE, UID("u-2"), SPEC(5));
+    assert_true(is_here("u-2"));
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +492,10 @@ int main(void)
         CASE(a_second_that_is_gone_itself_is_not_asked_for),
         CASE(the_second_takes_the_place_of_the_first_when_that_ends_just_before),
         CASE(the_end_under_a_former_name_of_the_hubs_namespace_ends_nothing),
+        CASE(the_one_that_is_here_keeps_its_name),
+        CASE(the_other_is_asked_for_when_the_log_ends_the_one_that_is_here),
+        CASE(the_one_that_is_here_is_not_replaced_when_the_log_lacks_it),
+        CASE(the_name_is_free_when_what_had_it_is_deleted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

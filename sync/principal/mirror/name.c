@@ -19,17 +19,28 @@
 
 #define AGENT_MAX 63
 
-/* The agent of the first `len` bytes of a project's name, if they may be an agent's. */
-static struct peer *candidate(const ab_principal *p, ab_str name, size_t len)
+/* The first `len` bytes of a project's name, if they may be an agent's; else absent. */
+static ab_str prefix(ab_str name, size_t len)
 {
     bool fits = len > 0 && len + 1 < name.len && name.ptr[len] == '-';
-    return fits ? ab_principal_peer(p, (ab_str){name.ptr, len}) : NULL;
+    return fits ? (ab_str){name.ptr, len} : AB_STR_NONE;
+}
+
+static bool is_served(const ab_principal *p, ab_str agent)
+{
+    return agent.len > 0 && ab_principal_peer(p, agent) != NULL;
+}
+
+/* NULL: there are none. */
+static const struct agent_records *records_of(const ab_principal *p, ab_str agent)
+{
+    return agent.len == 0 ? NULL : ab_map_find(p->records_by_agent, agent);
 }
 
 static bool may_name(const ab_principal *p, ab_str agent, ab_str name)
 {
     for (size_t i = agent.len + 1; i < name.len && i <= AGENT_MAX; i++)
-        if (candidate(p, name, i) != NULL)
+        if (is_served(p, prefix(name, i)))
             return false;
     return true;
 }
@@ -101,9 +112,9 @@ void ab_mirror_project_changed(const ab_principal *p, ab_str key)
 {
     ab_str name = project_in(key);
     for (size_t i = 1; p->listed && i < name.len && i <= AGENT_MAX; i++) {
-        const struct peer *peer = candidate(p, name, i);
-        if (peer != NULL)
-            check(peer->records, &ab_kind_application);
+        const struct agent_records *r = records_of(p, prefix(name, i));
+        if (r != NULL) /* served or not: it may be again */
+            check(r, &ab_kind_application);
     }
 }
 
@@ -111,12 +122,13 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
 {
     ab_str name = ab_str_of(agent);
     for (size_t i = 1; p->listed && i < name.len; i++) {
-        struct peer *peer = candidate(p, name, i);
-        if (peer == NULL)
+        const struct agent_records *r = records_of(p, prefix(name, i));
+        if (r == NULL)
             continue;
-        check(peer->records, &ab_kind_appproject);
-        check(peer->records, &ab_kind_application);
-        ab_resync_queue_due(&peer->resync.turn, "names of mirrored projects changed");
+        check(r, &ab_kind_appproject);
+        check(r, &ab_kind_application);
+        if (r->peer != NULL)
+            ab_resync_queue_due(&r->peer->resync.turn, "names of mirrored projects changed");
     }
 }
 

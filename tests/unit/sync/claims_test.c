@@ -257,6 +257,22 @@ static void a_mirror_comes_back_when_that_agent_has_gone(void **state)
     assert_at_rest();
 }
 
+static void serve_no_more(void)
+{
+    ab_principal_remove_agent(w.principal, "w1");
+    world_settle(&w);
+}
+
+static void a_mirror_goes_when_that_agent_came_while_its_own_was_not_served(void **state)
+{
+    (void)state;
+    put_project(1);
+    serve_no_more();
+    serve_other();
+    serve("w1");
+    assert_int_equal(at_hub(), -1);
+}
+
 /* Its agent says it only once. */
 static void a_project_that_was_refused_is_asked_for_when_its_name_is_free(void **state)
 {
@@ -400,6 +416,23 @@ static void an_application_is_never_of_the_hubs_own_project(void **state)
     assert_at_rest();
 }
 
+static void nor_is_it_after_that_came_while_its_agent_was_not_served(void **state)
+{
+    (void)state;
+    put_application("b");
+    assert_true(is_in_project("w1-b"));
+    serve_no_more();
+    put_hubs_own("");
+    serve("w1");
+    assert_true(is_in_project("w1_b"));
+    assert_true(has_error(hub()));
+    serve_no_more();
+    fake_store_erase(w.hub, OWN);
+    world_settle(&w);
+    serve("w1");
+    assert_true(is_in_project("w1-b"));
+}
+
 /* Nor of one that another program keeps there, under a name that is the agent's. */
 static void an_application_is_never_of_a_project_that_could_not_be_mirrored(void **state)
 {
@@ -464,6 +497,7 @@ int main(void)
         ONE(a_project_of_the_hub_is_not_claimed_by_who_knows_its_uid),
         ONE(a_mirror_goes_when_an_agent_comes_whose_name_it_has),
         ONE(a_mirror_comes_back_when_that_agent_has_gone),
+        ONE(a_mirror_goes_when_that_agent_came_while_its_own_was_not_served),
         RESYNCS(a_project_that_was_refused_is_asked_for_when_its_name_is_free),
         ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),
         ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),
@@ -473,6 +507,7 @@ int main(void)
         ONE(a_project_may_be_of_the_agent_with_the_longest_name),
         ONE(an_application_leaves_a_project_that_becomes_another_agents),
         ONE(an_application_is_never_of_the_hubs_own_project),
+        ONE(nor_is_it_after_that_came_while_its_agent_was_not_served),
         ONE(an_application_is_never_of_a_project_that_could_not_be_mirrored),
         ONE(a_mirror_is_taken_over_by_no_agents_word),
         DESTINATIONS(nor_is_an_application_of_another_agent),

@@ -133,6 +133,8 @@ void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observe
         return;
     m->record.changed_meanwhile = true;
     note_absent(m, observed);
+    if (m->records->peer == NULL)
+        ab_mirror_name_freed(m);
     m->requests = (struct requests){0};
     m->record.inbox.retry_at = 0;
     ab_reconcile_advance(&m->record);

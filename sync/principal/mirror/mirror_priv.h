@@ -83,6 +83,8 @@ bool ab_mirror_has_name(const struct mirror *m);
 bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name);
 /** Whose the project under this key is may have changed; other kinds are ignored. */
 void ab_mirror_project_changed(const ab_principal *p, ab_str key);
+/** The mirror of an agent that is not served was deleted: who may have its name is asked for it. */
+void ab_mirror_name_freed(const struct mirror *m);
 /** An object was seen, or is not `here` any more. */
 void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists);
 

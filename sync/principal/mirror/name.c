@@ -132,6 +132,18 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
     }
 }
 
+void ab_mirror_name_freed(const struct mirror *m)
+{
+    ab_str name = project_in(ab_str_of(m->key));
+    for (size_t i = name.len; i > 0; i--) {
+        const struct agent_records *r = records_of(m->principal, prefix(name, i));
+        if (r == NULL || r->peer == NULL)
+            continue;
+        ab_resync_queue_due(&r->peer->resync.turn, "name of a mirrored project is free");
+        return;
+    }
+}
+
 void ab_mirror_note_own_project(ab_principal *p, const ab_object *object, bool exists)
 {
     ab_str key = ab_str_of(ab_object_key(object));

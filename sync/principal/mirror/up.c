@@ -72,10 +72,11 @@ static void set_error(struct mirror *m, char *message, bool ours)
 }
 
 /* Another agent's object has the same place here, or had it and is not gone yet. An agent whose
- * the name is not has no place. */
+ * the name is not has no place, and one that is not served none but where its mirror was left. */
 static bool is_anothers(const struct mirror *m, const struct peer *peer)
 {
-    bool over = m->source == MIRROR_ENDED && !m->exists && m->record.inbox.head == NULL;
+    bool ended = m->source == MIRROR_ENDED || m->records->peer == NULL;
+    bool over = ended && !m->exists && m->record.inbox.head == NULL;
     bool is_free = m->record.step == AB_STEP_IDLE && (over || !ab_mirror_has_name(m));
     return strcmp(m->agent, peer->name) != 0 && !is_free;
 }

@@ -285,6 +285,23 @@ static void a_project_that_was_refused_is_asked_for_when_its_name_is_free(void *
     assert_at_rest();
 }
 
+static void a_project_takes_the_place_of_what_was_left_behind_and_is_deleted(void **state)
+{
+    (void)state;
+    other_says(7, 1);
+    put_project(1);
+    serve_other_no_more();
+    world_run(&w, 2);
+    assert_int_equal(at_hub(), 7);
+    fake_store_erase(w.hub, PLACE);
+    world_run(&w, 2);
+    assert_int_equal(at_hub(), 1);
+    serve_other();
+    assert_int_equal(at_hub(), -1);
+    other_says(8, 1);
+    assert_int_equal(at_hub(), 8);
+}
+
 /* What a former principal mirrored under a name that is another agent's now. */
 static void restart_with_other(void)
 {
@@ -498,6 +515,7 @@ int main(void)
         ONE(a_mirror_goes_when_an_agent_comes_whose_name_it_has),
         ONE(a_mirror_comes_back_when_that_agent_has_gone),
         ONE(a_mirror_goes_when_that_agent_came_while_its_own_was_not_served),
+        RESYNCS(a_project_takes_the_place_of_what_was_left_behind_and_is_deleted),
         RESYNCS(a_project_that_was_refused_is_asked_for_when_its_name_is_free),
         ONE(a_mirror_goes_when_that_agent_came_while_no_principal_ran),
         ONE(a_mirror_of_which_nothing_is_kept_goes_as_well),

@@ -81,6 +81,8 @@ bool ab_mirror_may_have(const ab_principal *p, ab_str agent, ab_str key);
 bool ab_mirror_has_name(const struct mirror *m);
 /** Is the project of this name at the hub not the agent's of this Application? */
 bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name);
+/** Is that what it was when this mirror was rendered? It may change before a write is answered. */
+bool ab_mirror_is_project_judged(const struct mirror *m);
 /** Whose the project under this key is may have changed; other kinds are ignored. */
 void ab_mirror_project_changed(const ab_principal *p, ab_str key);
 /** The mirror of an agent that is not served was deleted: who may have its name is asked for it. */

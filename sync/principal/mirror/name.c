@@ -77,10 +77,15 @@ bool ab_mirror_is_project_refused(const struct mirror *m, ab_str name)
     return anothers || ab_map_find(p->own_projects, ab_str_of(key)) != NULL;
 }
 
+bool ab_mirror_is_project_judged(const struct mirror *m)
+{
+    return m->project == NULL ||
+           ab_mirror_is_project_refused(m, ab_str_of(m->project)) == m->project_refused;
+}
+
 static void check_application(struct mirror *m)
 {
-    if (m->project == NULL ||
-        ab_mirror_is_project_refused(m, ab_str_of(m->project)) == m->project_refused)
+    if (ab_mirror_is_project_judged(m))
         return;
     m->applied = m->applied_status = (ab_digest){0};
     m->up_to_date = false;

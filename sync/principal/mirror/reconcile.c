@@ -194,8 +194,8 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     ab_digest digest;
     ab_buf text;
     ab_err e = demand_of(m, source, hub, &demand);
-    if (e == AB_ERR_OK && !demand.due && ab_digest_eq(&m->applied, &m->hub) &&
-        !ab_digest_is_none(&m->hub))
+    if (e == AB_ERR_OK && !demand.due && ab_mirror_is_project_judged(m) &&
+        ab_digest_eq(&m->applied, &m->hub) && !ab_digest_is_none(&m->hub))
         return false;
     bool refused = m->project_refused;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);

@@ -101,6 +101,11 @@ void fake_store_free(fake_store *s)
     free(s);
 }
 
+void fake_store_number_from(fake_store *s, uint64_t first)
+{
+    s->last_uid = first - 1;
+}
+
 void fake_store_close(fake_store *s)
 {
     while (s->jobs != NULL) {

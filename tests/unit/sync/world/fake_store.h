@@ -33,6 +33,8 @@ typedef struct {
 
 fake_store *fake_store_new(void);
 void fake_store_free(fake_store *s);
+/** Uids of new objects have numbers from `first` on, so that no other store has them. */
+void fake_store_number_from(fake_store *s, uint64_t first);
 
 /** Begin to watch: a SEEN of each object, then SYNCED, are waiting then. */
 void fake_store_open(fake_store *s, const fake_events *events);

@@ -21,13 +21,6 @@ struct world_sending {
     ab_event *event;
 };
 
-struct world_keeping {
-    struct world_keeping *next;
-    char *key;
-    struct world_row *row; /* NULL: to be read, not written */
-    ab_asker *asker;
-};
-
 /* --- chance --- */
 
 static uint64_t chance(const world *w, uint64_t below)
@@ -68,63 +61,16 @@ static fake_fate local_fate(void *arg, bool writes, ab_err *code)
 
 /* --- rows of the state database --- */
 
-static struct world_keeping *take_keeping(struct world_cache *c)
+static void step_cache(world *w, struct world_cache *c)
 {
-    struct world_keeping *k = c->keeping;
-    c->keeping = k->next;
-    return k;
-}
-
-static void write_row(struct world_cache *c, struct world_keeping *k)
-{
-    void *old = NULL;
-    assert_int_equal(ab_map_put(c->rows, ab_str_of(k->key), k->row, &old), AB_ERR_OK);
-    k->row = NULL;
-    world_row_free(old);
-}
-
-static void keeping_free(struct world_keeping *k)
-{
-    world_row_free(k->row);
-    free(k->key);
-    free(k);
-}
-
-static void step_keeping(world *w, struct world_cache *c)
-{
-    struct world_keeping *k = take_keeping(c);
-    ab_asker *asker = k->asker;
-    ab_err code = fault(w) ? AB_ERR_IO : AB_ERR_OK;
-    if (code == AB_ERR_OK && k->row != NULL)
-        write_row(c, k);
-    const struct world_row *row =
-        code == AB_ERR_OK ? ab_map_find(c->rows, ab_str_of(k->key)) : NULL;
-    if (code == AB_ERR_OK && row == NULL)
-        code = AB_ERR_NOTFOUND;
-    keeping_free(k);
-    ab_effects_row_done(asker, code, row == NULL ? NULL : &row->kept, NULL);
-}
-
-static void begin_keeping(struct world_cache *c, ab_str key, struct world_row *row, ab_asker *asker)
-{
-    struct world_keeping *k = calloc(1, sizeof(*k));
-    assert_non_null(k);
-    *k = (struct world_keeping){.key = ab_str_dup(key), .row = row, .asker = asker};
-    struct world_keeping **end = &c->keeping;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = k;
+    world_cache_step(c, fault(w));
 }
 
 /* What was being kept may or may not be. */
 static void crash_cache(world *w, struct world_cache *c)
 {
-    while (c->keeping != NULL) {
-        struct world_keeping *k = take_keeping(c);
-        if (k->row != NULL && chance(w, 2) == 0)
-            write_row(c, k);
-        keeping_free(k);
-    }
+    while (c->keeping != NULL)
+        world_cache_drop(c, world_cache_is_writing(c) && chance(w, 2) == 0);
 }
 
 /* --- the agent's effects --- */
@@ -160,7 +106,7 @@ static void agent_remove(void *arg, ab_str key, const ab_precondition *must_be, 
 static void agent_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, world_row_new(kept), asker);
+    world_cache_begin(&w->cache, key, world_row_new(kept), asker);
 }
 
 ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
@@ -175,7 +121,7 @@ ab_err world_recall(const world *w, ab_str key, ab_received_state *out)
 static void agent_load(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->cache, key, NULL, asker);
+    world_cache_begin(&w->cache, key, NULL, asker);
 }
 
 static void agent_ack(void *arg, void *delivery)
@@ -241,13 +187,13 @@ static void principal_remove(void *arg, ab_str key, const ab_precondition *must_
 static void principal_save(void *arg, ab_str key, const ab_received_state *kept, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, world_row_new(kept), asker);
+    world_cache_begin(&w->hub_cache, key, world_row_new(kept), asker);
 }
 
 static void principal_load(void *arg, ab_str key, ab_asker *asker)
 {
     world *w = arg;
-    begin_keeping(&w->hub_cache, key, NULL, asker);
+    world_cache_begin(&w->hub_cache, key, NULL, asker);
 }
 
 static void principal_ack(void *arg, void *delivery)
@@ -719,11 +665,11 @@ static void take_step(world *w, size_t i)
         i -= choices;
     }
     if (w->cache.keeping != NULL && i-- == 0) {
-        step_keeping(w, &w->cache);
+        step_cache(w, &w->cache);
         return;
     }
     if (w->hub_cache.keeping != NULL && i-- == 0) {
-        step_keeping(w, &w->hub_cache);
+        step_cache(w, &w->hub_cache);
         return;
     }
     if (world_hub_can_resume(w) && i-- == 0) {

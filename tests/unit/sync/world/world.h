@@ -12,6 +12,7 @@
 #include "sync/principal/principal.h"
 #include "tests/unit/sync/world/fake_log.h"
 #include "tests/unit/sync/world/fake_store.h"
+#include "tests/unit/sync/world/world_rows.h"
 
 #define WORLD_AGENT_NAMESPACE "argocd"
 #define WORLD_HUB_NAMESPACE   "w1"
@@ -19,7 +20,6 @@
 
 typedef struct world world;
 struct world_sending;
-struct world_keeping;
 
 /* One machine's end of the connection. */
 struct world_link {
@@ -38,13 +38,10 @@ struct world {
     fake_store *local;
     fake_log *down;
     fake_log *up;
-    struct world_cache {
-        ab_map *rows;
-        struct world_keeping *keeping;
-    } cache, hub_cache;     /* the agent's, the principal's */
-    ab_agent_policy policy; /* for the next start of the agent */
-    ab_mode_set mode;       /* what the principal knows of the agent at its next start */
-    const char *uid;        /* for the next start of the principal; so below. NULL: "principal-1" */
+    struct world_cache cache, hub_cache; /* the agent's, the principal's */
+    ab_agent_policy policy;              /* for the next start of the agent */
+    ab_mode_set mode; /* what the principal knows of the agent at its next start */
+    const char *uid;  /* for the next start of the principal; so below. NULL: "principal-1" */
     size_t deletions_max;
     bool guard_observed;
     ab_patterns *namespaces; /* served with destination mapping; NULL: with namespace mapping */

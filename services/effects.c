@@ -46,7 +46,9 @@ static void save(void *arg, ab_str key, const ab_received_state *received, ab_as
 static void load(void *arg, ab_str key, ab_asker *asker)
 {
     const ab_service *s = arg;
-    ab_err e = ab_state_db_load(s->state_db, key, ab_effects_row_done, asker);
+    bool none = s->state_db == NULL; /* as a principal without principal.data */
+    ab_err e =
+        none ? AB_ERR_NOTFOUND : ab_state_db_load(s->state_db, key, ab_effects_row_done, asker);
     if (e != AB_ERR_OK)
         ab_effects_row_done(asker, e, NULL, NULL);
 }

@@ -52,6 +52,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->apps = ab_map_new();
     p->shared = ab_map_new();
     p->mirrors = ab_map_new();
+    p->over = ab_map_new();
     p->records_by_agent = ab_map_new();
     p->own_projects = ab_map_new();
     ab_link_init(&p->open);
@@ -65,7 +66,8 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
                          env->resync_ms, env->resyncs_max);
     ab_err e = init_watermark(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
-        p->mirrors == NULL || p->records_by_agent == NULL || p->own_projects == NULL) {
+        p->mirrors == NULL || p->over == NULL || p->records_by_agent == NULL ||
+        p->own_projects == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -83,6 +85,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->shared, ab_principal_shared_free);
     ab_map_free(p->mirrors, ab_mirror_free);
     ab_map_free(p->peers, ab_principal_peer_free);
+    ab_map_free(p->over, NULL);
     ab_map_free(p->records_by_agent, NULL);
     ab_map_free(p->own_projects, NULL);
     ab_watermark_store_fini(&p->watermark);

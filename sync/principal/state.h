@@ -131,6 +131,7 @@ struct ab_principal {
     ab_map *apps;
     ab_map *shared;
     ab_map *mirrors;
+    ab_map *over; /* agent -> the newest version of what ended and is in no record */
     ab_map *records_by_agent;
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
     ab_link open;         /* agents that take the hub's objects; who asked last comes first */

@@ -45,6 +45,7 @@ typedef struct {
     /** Save durably; answered when it is safe. `received` and what it points to is valid during the
      * call. */
     void (*save)(void *arg, ab_str key, const ab_received_state *received, ab_asker *asker);
+    /** NOTFOUND at once where there is no state database. */
     void (*load)(void *arg, ab_str key, ab_asker *asker);
 
     /* Transport; not answered. */

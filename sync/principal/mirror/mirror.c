@@ -15,32 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* --- records --- */
-
-static ab_err take_text(char **to, ab_str text)
-{
-    if (text.len == 0)
-        return AB_ERR_OK;
-    *to = ab_str_dup(text);
-    return *to == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-}
-
-ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_received_state *received)
-{
-    const ab_kind *kind = ab_kind_of_key(key);
-    if (kind == NULL || kind->mirroring == AB_NOT_MIRRORED || received->owner.len == 0)
-        return AB_ERR_OK; /* kept by another version */
-    struct mirror *m = ab_mirror_for(p, key, received->owner);
-    if (m == NULL)
-        return AB_ERR_NOMEM;
-    m->version = received->version;
-    m->hash = received->hash;
-    if (!received->released)
-        m->source = received->ended ? MIRROR_ENDED : MIRROR_LIVE;
-    ab_err e = take_text(&m->uid, received->uid);
-    return e == AB_ERR_OK ? take_text(&m->made, received->owned) : e;
-}
-
 /* --- steps --- */
 
 static bool is_up_to_date(const struct mirror *m)
@@ -49,6 +23,8 @@ static bool is_up_to_date(const struct mirror *m)
         return false;
     if (ab_mirror_peer(m) == NULL)
         return true;
+    if (!m->recalled)
+        return false;
     if (!ab_mirror_has_name(m))
         return m->known && (!m->exists || m->up_to_date);
     if (m->source == MIRROR_NONE)
@@ -172,6 +148,8 @@ static void begin(ab_record *r, ab_task *head)
     struct mirror *m = mirror_of(r);
     if (ab_mirror_peer(m) == NULL) /* said in another mode, or it is served no more */
         ab_reconcile_finish_head(r);
+    else if (!m->recalled)
+        ab_reconcile_load(r, NULL);
     else
         ab_mirror_begin(m, head);
 }
@@ -184,7 +162,9 @@ static bool is_as_desired(const ab_record *r)
 static bool reconcile(ab_record *r)
 {
     struct mirror *m = mirror_of(r);
-    if (!m->exists && m->known)
+    if (!m->recalled)
+        ab_reconcile_load(r, NULL);
+    else if (!m->exists && m->known)
         ab_mirror_create(m);
     else
         ab_reconcile_get(r);
@@ -272,8 +252,12 @@ static void saved(ab_record *r)
 
 static void loaded(ab_record *r, ab_object *hub)
 {
-    if (hub != NULL && !is_up_to_date(mirror_of(r)))
-        ab_mirror_decide(mirror_of(r), hub);
+    struct mirror *m = mirror_of(r);
+    ab_err e = m->recalled ? AB_ERR_OK : ab_mirror_recall(m, r->row);
+    if (e != AB_ERR_OK)
+        ab_reconcile_fail(r, e, NULL);
+    else if (hub != NULL && !is_up_to_date(m))
+        ab_mirror_decide(m, hub);
 }
 
 static void look_again(ab_record *r)
@@ -287,6 +271,16 @@ static void count(ab_record *r)
     ab_agent_records_count(m->records, &m->unfinished, !ab_mirror_is_done(m));
 }
 
+static bool is_over(const ab_record *r)
+{
+    return ab_mirror_is_over((const struct mirror *)r);
+}
+
+static void forget(ab_record *r)
+{
+    ab_mirror_forget(mirror_of(r));
+}
+
 const ab_record_type ab_mirror_type = {.begin = begin,
                                        .is_as_desired = is_as_desired,
                                        .reconcile = reconcile,
@@ -296,4 +290,6 @@ const ab_record_type ab_mirror_type = {.begin = begin,
                                        .saved = saved,
                                        .loaded = loaded,
                                        .look_again = look_again,
-                                       .count = count};
+                                       .count = count,
+                                       .is_over = is_over,
+                                       .free = forget};

@@ -28,6 +28,7 @@ struct mirror {
     bool unfinished;    /* counted in the records */
     ab_app_state shown; /* likewise, of an Application */
 
+    bool recalled; /* what is kept of it is known: the next members say it */
     enum mirror_source source;
     ab_version version;
     ab_digest hash; /* of what was published, as the agent compares; none: not known */
@@ -64,6 +65,11 @@ struct mirror {
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent);
 /** It is this agent's from now on. @return NOMEM */
 AB_MUST_USE ab_err ab_mirror_enlist(struct mirror *m, ab_str agent);
+/** Learn what is kept of it, by its row. @return NOMEM */
+AB_MUST_USE ab_err ab_mirror_recall(struct mirror *m, const ab_received_state *row);
+/** Is it nothing any more but what is kept of it? It is forgotten then, and recalled if need be. */
+bool ab_mirror_is_over(const struct mirror *m);
+void ab_mirror_forget(struct mirror *m);
 /** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Is its agent served, and managed? */

@@ -377,6 +377,10 @@ static void hand_over(struct mirror *m, const ab_object *hub)
 void ab_mirror_decide(struct mirror *m, ab_object *hub)
 {
     ab_object *source;
+    if (!m->recalled && (ab_mirror_peer(m) != NULL || ab_mirror_is_handed_over(m))) {
+        ab_reconcile_load(&m->record, hub);
+        return;
+    }
     if (ab_mirror_is_handed_over(m)) {
         hand_over(m, hub);
         return;

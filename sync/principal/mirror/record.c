@@ -68,6 +68,75 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
     return m;
 }
 
+/* --- what is kept --- */
+
+static ab_err take_text(char **to, ab_str text)
+{
+    free(*to);
+    *to = NULL;
+    if (text.len == 0)
+        return AB_ERR_OK;
+    *to = ab_str_dup(text);
+    return *to == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
+ab_err ab_mirror_recall(struct mirror *m, const ab_received_state *row)
+{
+    ab_err e = AB_ERR_OK;
+    if (ab_str_is(row->owner, m->agent)) { /* else it was another writer's */
+        m->version = row->version;
+        m->hash = row->hash;
+        if (!row->released)
+            m->source = row->ended ? MIRROR_ENDED : MIRROR_LIVE;
+        e = take_text(&m->uid, row->uid);
+        if (e == AB_ERR_OK)
+            e = take_text(&m->made, row->owned);
+    }
+    m->recalled = e == AB_ERR_OK;
+    return e;
+}
+
+/* A resync tells the agent of it, also when what is kept is not in memory. */
+static ab_err note_over(ab_principal *p, ab_str agent, ab_version version)
+{
+    ab_version *newest = ab_map_make(p->over, agent, sizeof(*newest));
+    if (newest == NULL)
+        return AB_ERR_NOMEM;
+    if (ab_version_cmp(version, *newest) > 0)
+        *newest = version;
+    return AB_ERR_OK;
+}
+
+/* What ended is not in memory until something is said of it, or shown: an agent may end any number
+ * of objects. */
+ab_err ab_principal_restore(ab_principal *p, ab_str key, const ab_received_state *received)
+{
+    const ab_kind *kind = ab_kind_of_key(key);
+    if (kind == NULL || kind->mirroring == AB_NOT_MIRRORED || received->owner.len == 0)
+        return AB_ERR_OK; /* kept by another version */
+    if (received->ended || received->released)
+        return note_over(p, received->owner, received->version);
+    struct mirror *m = ab_mirror_for(p, key, received->owner);
+    return m == NULL ? AB_ERR_NOMEM : ab_mirror_recall(m, received);
+}
+
+bool ab_mirror_is_over(const struct mirror *m)
+{
+    return m->recalled && m->source != MIRROR_LIVE && m->known && !m->exists;
+}
+
+void ab_mirror_forget(struct mirror *m)
+{
+    ab_principal *p = m->principal;
+    if (note_over(p, ab_str_of(m->agent), m->version) != AB_ERR_OK)
+        return; /* later */
+    ab_mirror_set_conflict(m, false);
+    (void)ab_map_take(p->mirrors, ab_str_of(m->key));
+    ab_mirror_free(m);
+}
+
+/* --- whose it is --- */
+
 struct peer *ab_mirror_peer(const struct mirror *m)
 {
     struct peer *peer = m->records->peer;
@@ -125,6 +194,9 @@ static void hold_mirror(const struct mirror *m, ab_inventory *inv)
 
 void ab_mirror_hold_all(const struct agent_records *r, ab_inventory *inv)
 {
+    const ab_version *over = ab_map_find(r->principal->over, ab_str_of(r->name));
+    if (over != NULL)
+        ab_inventory_note_version(inv, *over);
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i))
         hold_mirror(AB_LINK_OF(i.link, struct mirror, in_records), inv);
 }

@@ -51,6 +51,14 @@ static void patch_status(void *arg, ab_str key, ab_str status, ab_str stamp,
                             ab_effects_done, record);
 }
 
+/* It has no state database. */
+static void load(void *arg, ab_str key, ab_asker *record)
+{
+    (void)arg;
+    (void)key;
+    ab_effects_row_done(record, AB_ERR_NOTFOUND, NULL, NULL);
+}
+
 struct hub_delivery {
     struct hub_delivery *next;
     struct hub_agent *agent;
@@ -142,6 +150,7 @@ void hub_start(hub *h)
         .effects = {.get = get,
                     .apply = apply,
                     .patch_status = patch_status,
+                    .load = load,
                     .ack = ack,
                     .wake = wake,
                     .fatal = fatal,

@@ -152,7 +152,7 @@ static ab_err judge_project(struct mirror *m, const ab_object *source)
     m->project = project;
     bool refused = ab_mirror_is_project_refused(m, ab_str_of(project));
     if (refused != m->project_refused)
-        m->applied_status = (ab_digest){0};
+        m->applied = m->applied_status = (ab_digest){0};
     m->project_refused = refused;
     return AB_ERR_OK;
 }

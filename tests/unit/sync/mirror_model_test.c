@@ -554,7 +554,7 @@ static void run(uint64_t seed)
 
 static void histories_that_once_failed_end_well(void **state)
 {
-    static const uint64_t seeds[] = {55, 62, 121, 880, 1460, 2064};
+    static const uint64_t seeds[] = {55, 62, 121, 880, 1460, 2064, 4671};
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         run(seeds[i]);

@@ -27,6 +27,7 @@ ab_err ab_agent_new(const ab_agent_env *env, ab_agent **out)
     a->env = *env;
     ab_reconciler_init(&a->reconciler, &a->env.effects, env->clock, env->log, env->metrics,
                        env->policy.defer_after_ms, AB_DOWN);
+    a->object_type = &ab_agent_object_type;
     ab_inbox_init(&a->early);
     ab_sweep_init(&a->sweep, env->policy.guard);
     a->objects = ab_map_new();

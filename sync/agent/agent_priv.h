@@ -92,6 +92,8 @@ struct ab_agent_object {
 struct ab_agent {
     ab_agent_env env;
     ab_reconciler reconciler;
+    const ab_record_type
+        *object_type; /* of every object; calls go from what reconciles them only */
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_map *sources;   /* uids of what objects here have as their source; how many: size_t */
@@ -136,6 +138,8 @@ void ab_agent_note_read(ab_agent_object *o);
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 /** `value` is an ab_agent_object. */
 void ab_agent_object_free(void *value);
+/** What went is not to be made again: another source, or none. */
+void ab_agent_forget_lost(ab_agent_object *o);
 /** A delivery is dealt with. */
 void ab_agent_ack(const ab_agent *a, void *delivery);
 /** May a line that the principal has caused go into the log? Asked before each, so that it cannot
@@ -174,8 +178,6 @@ void ab_agent_drop_snapshot(ab_agent_object *o);
 ab_object *ab_agent_snapshot(const ab_agent_object *o);
 
 /* source.c */
-/** Is the object here to stand in the agent's namespace, whatever its key says? */
-bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
 /** The log was read to its end: what waited for that, and is not over, is acted on. */
 void ab_agent_end_wait(ab_agent_object *o);
 /** Note whether what is here names the source that agent.data has, unless that is noted, or the
@@ -204,8 +206,8 @@ bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, a
 void ab_agent_note_log_read(ab_agent_object *o);
 /** What is here has changed: it may name another source now. NULL: it went. */
 void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local);
-/** The source that is remapped so is not followed: report it, and ask for it later. */
-void ab_agent_note_conflict(ab_agent_object *o, bool remapped);
+/** What was refused was not kept: ask the principal for it, if the name is free. */
+void ab_agent_request_conflicting(ab_agent_object *o);
 
 /* deliver.c */
 /** What had to wait until our own log was read. */
@@ -220,6 +222,10 @@ void ab_agent_refuse_namespace(ab_agent_object *o, const ab_event *event);
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err);
 
 /* event.c: events about an object */
+/** Is the object here to stand in the agent's namespace, whatever its key says? */
+bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event);
+/** Uid of the source of a state; none when it does not say. */
+ab_str ab_agent_source_uid(const ab_event *event);
 /** Begin an event about this object. `subject` must live as long as the draft. */
 void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
                          ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX]);
@@ -276,6 +282,8 @@ void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
 void ab_agent_error_key(const ab_agent_object *o, bool remapped, char out[AB_ERROR_KEY_MAX]);
 /** Report the conflicting source to the principal, once our log has been read. */
 void ab_agent_report_conflict(ab_agent_object *o);
+/** The source that is remapped so is not followed: report it, and ask for it later. */
+void ab_agent_note_conflict(ab_agent_object *o, bool remapped);
 /** Say again what was reported, if the log has something else. */
 void ab_agent_repeat_error(ab_agent_object *o);
 /** Say that no error stands, whatever the log has: the principal holds one. */
@@ -289,16 +297,10 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why);
 void ab_agent_begin(ab_record *r, ab_task *task);
 /** It is saved. */
 void ab_agent_saved(ab_record *r);
-/** Uid of the source of a state; none when it does not say. */
-ab_str ab_agent_source_uid(const ab_event *event);
-/** What was refused was not kept: ask the principal for it, if the name is free. */
-void ab_agent_request_conflicting(ab_agent_object *o);
 
 /* write.c */
 /** The object went. `last`: as it was. */
 void ab_agent_note_lost(ab_agent_object *o, const ab_object *last);
-/** What went is not to be made again: another source, or none. */
-void ab_agent_forget_lost(ab_agent_object *o);
 /** It exists again: give it the status that it had, if that is wanted. */
 void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 /** Make the object as the source wants it: create it, or bring the local one to the desired state

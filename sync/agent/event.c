@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events of an agent: how they name their object, and how they end.
+ * Events of an agent: how they name their object, what they say of it, and how they end.
  */
 #include "sync/agent/agent_priv.h"
 
 #include "schema/attributes.h"
 
 #include <stdio.h>
+
+bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event)
+{
+    return a->env.policy.by_destination && ab_str_is(ab_event_attr(event, AB_CE_REMAPPED), "true");
+}
+
+ab_str ab_agent_source_uid(const ab_event *event)
+{
+    ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
+    for (size_t i = id.len; i > 0; i--)
+        if (id.ptr[i - 1] == '_')
+            return (ab_str){id.ptr + i, id.len - i};
+    return AB_STR_NONE;
+}
 
 void ab_agent_name_event(const ab_agent_object *o, bool remapped, ab_event_draft *draft,
                          ab_target target, ab_type type, char subject[AB_OBJECT_KEY_MAX])

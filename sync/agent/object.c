@@ -72,12 +72,19 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     if (o == NULL)
         return NULL;
     o->agent = a;
-    ab_record_init(&o->record, &ab_agent_object_type, &a->reconciler, NULL);
+    ab_record_init(&o->record, a->object_type, &a->reconciler, NULL);
     if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
         ab_agent_object_free(o);
         return NULL;
     }
     return o;
+}
+
+void ab_agent_forget_lost(ab_agent_object *o)
+{
+    free(o->lost_status);
+    o->lost_status = NULL;
+    o->lost = false;
 }
 
 /* --- what it is --- */

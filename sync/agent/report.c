@@ -105,6 +105,14 @@ void ab_agent_report_conflict(ab_agent_object *o)
     o->conflict.state = CONFLICT_NONE;
 }
 
+void ab_agent_note_conflict(ab_agent_object *o, bool remapped)
+{
+    o->conflict.state = CONFLICT_REFUSED;
+    o->conflict.waits = true;
+    o->conflict.remapped = remapped;
+    ab_agent_report_conflict(o);
+}
+
 /* It has nothing that the principal would want to know. */
 static bool is_bare(const ab_object *local)
 {

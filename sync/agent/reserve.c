@@ -35,14 +35,6 @@ static bool is_about(const ab_agent_object *o, bool remapped)
            (ab_agent_has_source(o) || (o->source == SOURCE_ENDED && !o->restored));
 }
 
-void ab_agent_note_conflict(ab_agent_object *o, bool remapped)
-{
-    o->conflict.state = CONFLICT_REFUSED;
-    o->conflict.waits = true;
-    o->conflict.remapped = remapped;
-    ab_agent_report_conflict(o);
-}
-
 /* It is not the one that is here. Nothing older than its version takes effect all the same. */
 static void drop_source(ab_agent_object *o)
 {
@@ -88,6 +80,15 @@ bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, a
            (uid.len > 0 && is_digest_of(&o->reserved, uid)) ||
            (principal.len > 0 && !ab_digest_is_none(&o->principal) &&
             !is_digest_of(&o->principal, principal));
+}
+
+void ab_agent_request_conflicting(ab_agent_object *o)
+{
+    if (!o->conflict.waits || ab_agent_has_source(o) || ab_agent_is_reserved(o))
+        return;
+    o->conflict.waits = false;
+    ab_resync_ask(&o->agent->resync.engine,
+                  "the conflicting object is gone; applying the object that was refused");
 }
 
 static void end_reservation(ab_agent_object *o)

@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-ab_str ab_agent_source_uid(const ab_event *event)
-{
-    ab_str id = ab_event_attr(event, AB_CE_RESOURCEID);
-    for (size_t i = id.len; i > 0; i--)
-        if (id.ptr[i - 1] == '_')
-            return (ab_str){id.ptr + i, id.len - i};
-    return AB_STR_NONE;
-}
-
 static ab_err replace_text(char **text, ab_str by)
 {
     free(*text);
@@ -227,15 +218,6 @@ static void take_effect(ab_agent_object *o)
                       !ab_writer_has_key(o->agent->writer, ab_str_of(o->key));
     o->record.rest_at = 0;
     o->record.inbox.failing_since = 0;
-}
-
-void ab_agent_request_conflicting(ab_agent_object *o)
-{
-    if (!o->conflict.waits || ab_agent_has_source(o) || ab_agent_is_reserved(o))
-        return;
-    o->conflict.waits = false;
-    ab_resync_ask(&o->agent->resync.engine,
-                  "the conflicting object is gone; applying the object that was refused");
 }
 
 /* It came before what is here was seen, for which the name is reserved. What is kept of it is not

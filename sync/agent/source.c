@@ -9,11 +9,6 @@
 
 #include <stdio.h>
 
-bool ab_agent_is_remapped(const ab_agent *a, const ab_event *event)
-{
-    return a->env.policy.by_destination && ab_str_is(ab_event_attr(event, AB_CE_REMAPPED), "true");
-}
-
 ab_err ab_agent_local_key(const ab_agent *a, ab_str key, ab_target target, bool remapped,
                           char out[AB_OBJECT_KEY_MAX])
 {

@@ -34,13 +34,6 @@ static void note_revert(ab_agent_object *o, const char *what)
 
 /* --- what went, and is made again --- */
 
-void ab_agent_forget_lost(ab_agent_object *o)
-{
-    free(o->lost_status);
-    o->lost_status = NULL;
-    o->lost = false;
-}
-
 void ab_agent_note_lost(ab_agent_object *o, const ab_object *last)
 {
     bool asked = o->removing || o->record.step == AB_STEP_REMOVE;

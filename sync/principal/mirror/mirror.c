@@ -278,6 +278,7 @@ static bool is_over(const ab_record *r)
 
 static void forget(ab_record *r)
 {
+    ab_mirror_set_conflict(mirror_of(r), false);
     ab_mirror_forget(mirror_of(r));
 }
 

@@ -130,7 +130,6 @@ void ab_mirror_forget(struct mirror *m)
     ab_principal *p = m->principal;
     if (note_over(p, ab_str_of(m->agent), m->version) != AB_ERR_OK)
         return; /* later */
-    ab_mirror_set_conflict(m, false);
     (void)ab_map_take(p->mirrors, ab_str_of(m->key));
     ab_mirror_free(m);
 }

@@ -14,14 +14,23 @@ static void acknowledge_first(ab_agent *a)
         ab_agent_ack(a, first);
 }
 
-/* What was read of a log that is replaced before its end may be long over: the principal is asked
- * where it is about another source than the object here. */
+static void note_version(ab_version *newest, ab_version version)
+{
+    if (ab_version_cmp(version, *newest) > 0)
+        *newest = version;
+}
+
+/* What was read of a log that is replaced before its end may be long over, and so may what an older
+ * agent.data says: the principal is asked where it is about another source than the object here. */
 static void note_log_gone(ab_agent *a)
 {
-    a->gone = a->read;
+    note_version(&a->gone, a->read);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
-        o->restored = o->restored || o->owed;
+        o->restored = o->restored || o->owed || o->start == START_DIFFERS;
+        for (const ab_task *t = o->record.inbox.head; t != NULL; t = t->next)
+            if (!ab_task_is_command(t->type))
+                note_version(&a->gone, t->version);
     }
 }
 
@@ -36,9 +45,11 @@ void ab_agent_replay(ab_agent *a)
 
 void ab_agent_gap(ab_agent *a)
 {
-    a->caught_up = false;
     if (a->replaying)
         ab_agent_replay(a);
+    else if (!a->caught_up)
+        note_log_gone(a);
+    a->caught_up = false;
     ab_resync_ask(&a->resync.engine, "gap");
 }
 
@@ -66,8 +77,7 @@ void ab_agent_note_replayed(ab_agent_object *o, ab_task *task)
         return;
     a->owed += !o->owed;
     o->owed = true;
-    if (ab_version_cmp(task->version, a->read) > 0)
-        a->read = task->version;
+    note_version(&a->read, task->version);
     if (a->first != NULL)
         return;
     a->first = task->delivery;

@@ -27,7 +27,8 @@ static ab_error err;
 /* What happens at the next calls of rename. */
 static bool interrupt_renames, refuse_certificates;
 
-/* In place of that of the C library. */
+/* In place of that of the C library, whose parameters have other names.
+ * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
 int rename(const char *from, const char *to)
 {
     size_t len = strlen(to);
@@ -40,6 +41,7 @@ int rename(const char *from, const char *to)
         raise(SIGINT);
     return made;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 static int set_up(void **state)
 {

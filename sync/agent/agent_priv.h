@@ -92,8 +92,7 @@ struct ab_agent_object {
 struct ab_agent {
     ab_agent_env env;
     ab_reconciler reconciler;
-    const ab_record_type
-        *object_type; /* of every object; calls go from what reconciles them only */
+    const ab_record_type *object_type; /* of all; object.c does not call reconcile.c */
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_map *sources;   /* uids of what objects here have as their source; how many: size_t */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In destination mapping two sources may have one name here, and the first keeps it. Which one that
- * was says agent.data; where that is lost, or from a backup, the annotations of what is here. So at
- * the start the name is reserved for the source that they name, until that one has come, or the log
- * was read to its end and has said what it is. Where it has not, the principal does in the resync,
- * in which what is here is listed.
+ * In destination mapping two sources may have one name here, and the first keeps it. agent.data
+ * says which one was first. Where agent.data is lost, or from a backup, the annotations of the
+ * object here say it: at the start the name is reserved for the source that they name. The
+ * reservation ends when a state of that source is in effect, or when the log was read to its end
+ * and said what became of it. If the log says nothing of it, the principal does, in the resync that
+ * lists the object here.
  */
 #include "sync/agent/agent_priv.h"
 

@@ -294,14 +294,10 @@ static ab_err compared_text(const ab_object *o, ab_buf *out)
 ab_err ab_mirror_digest(const ab_object *o, ab_digest *out)
 {
     ab_buf text;
-    ab_span *doc = NULL;
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = compared_text(o, &text);
     if (e == AB_ERR_OK)
-        e = ab_span_parse(ab_buf_str(&text), &doc, NULL);
-    if (e == AB_ERR_OK)
-        e = ab_span_digest(ab_span_root(doc), out);
-    ab_span_free(doc);
+        e = ab_span_digest_text(ab_buf_str(&text), out);
     ab_buf_fini(&text);
     return e;
 }

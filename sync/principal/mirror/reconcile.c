@@ -262,16 +262,6 @@ static ab_err status_text(const struct mirror *m, const ab_object *source, ab_bu
     return e;
 }
 
-static ab_err digest_json(const ab_buf *text, ab_digest *out)
-{
-    ab_span *doc = NULL;
-    ab_err e = ab_span_parse(ab_buf_str(text), &doc, NULL);
-    if (e == AB_ERR_OK)
-        e = ab_span_digest(ab_span_root(doc), out);
-    ab_span_free(doc);
-    return e;
-}
-
 /* No status stands, and none is to stand. */
 static bool is_bare(const ab_object *hub, const ab_buf *text)
 {
@@ -298,7 +288,7 @@ static bool state(struct mirror *m, const ab_object *source, const ab_object *hu
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = status_text(m, source, &text);
     if (e == AB_ERR_OK)
-        e = digest_json(&text, &digest);
+        e = ab_span_digest_text(ab_buf_str(&text), &digest);
     bool same = e == AB_ERR_OK && (ab_digest_eq(&digest, &m->hub_status) || is_bare(hub, &text));
     if (same)
         m->applied_status = m->hub_status;

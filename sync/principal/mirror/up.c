@@ -24,14 +24,9 @@ static bool is_key_of(const ab_event *event, const char *prefix)
 /* What the event is, or why it is refused. */
 static const char *classify(const ab_event *event, ab_target *target, ab_type *type)
 {
-    ab_str target_name = ab_event_attr(event, AB_CE_DATASCHEMA);
-    ab_str type_name = ab_event_attr(event, AB_CE_TYPE);
-    if (!ab_target_parse(target_name.ptr, target_name.len, target) ||
-        !ab_type_parse(type_name.ptr, type_name.len, type))
-        return "type";
-    const ab_catalogue_row *row = ab_catalogue_find(*target, *type);
-    if (row == NULL || !ab_catalogue_allows(row, AB_UP, AB_AUTONOMOUS))
-        return "not_allowed";
+    const char *reason = ab_task_classify(event, AB_UP, AB_AUTONOMOUS, target, type);
+    if (reason != NULL)
+        return reason;
     if (!ab_kind_is_mirrored(*target) && *target != AB_TARGET_EVENT_PROCESSED)
         return "unsupported";
     bool answer = *type == AB_TYPE_PROCESSED;
@@ -258,9 +253,7 @@ static void begin_publication(struct mirror *m, const ab_task *t)
     ab_received_state row = row_of(m);
     row.uid = ab_object_uid(source);
     row.desired = ab_event_data(t->event);
-    /* Without one it counts as different, and comes again. */
-    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &row.hash) != AB_ERR_OK)
-        row.hash = (ab_digest){0};
+    row.hash = ab_event_content_hash(t->event);
     save(m, MIRROR_LIVE, &row);
     ab_object_unref(source);
 }
@@ -306,8 +299,7 @@ static void begin_error(struct mirror *m, const ab_task *t)
                 AB_KV("object", m->key), AB_KV("why", (const char *)message),
                 AB_KV("held_back", held));
     set_error(m, message, false);
-    if (ab_digest_parse(ab_event_attr(t->event, AB_CE_CONTENTHASH), &m->error_hash) != AB_ERR_OK)
-        m->error_hash = (ab_digest){0};
+    m->error_hash = ab_event_content_hash(t->event);
     ab_reconcile_finish_head(&m->record);
 }
 

@@ -50,13 +50,10 @@ static uint64_t draw(void *arg)
     return chance(1u << 30);
 }
 
-/* Delays are drawn by lot; here by the seed, so that a history can be had again. */
 int64_t __wrap_ab_backoff_next(ab_backoff *b);
 int64_t __wrap_ab_backoff_next(ab_backoff *b)
 {
-    int64_t delay = b->next_ms;
-    b->next_ms = 2 * delay < b->max_ms ? 2 * delay : b->max_ms;
-    return delay - (int64_t)chance((size_t)(delay / 2 + 1));
+    return lot_delay(b, lot_draw(&m.random, SIZE_MAX));
 }
 
 /* --- what there is --- */

@@ -306,8 +306,7 @@ static void note_state(ab_compat_resource *r, const ab_compat_item *item)
     r->present = item->go.type != AB_TYPE_DELETE;
     r->summed = item->summed;
     memcpy(r->checksum, item->checksum, sizeof(r->checksum));
-    if (ab_digest_parse(ab_event_attr(item->event, AB_CE_CONTENTHASH), &r->hash) != AB_ERR_OK)
-        r->hash = (ab_digest){{0}};
+    r->hash = ab_event_content_hash(item->event);
 }
 
 static void carried(ab_compat *d, ab_compat_resource *r, const ab_compat_item *item)

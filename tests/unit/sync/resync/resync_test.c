@@ -27,23 +27,6 @@ static void lose_logs(void)
     world_lose_log(&w, &w.agent_link);
 }
 
-static void put_apps(int count)
-{
-    char name[16];
-    for (int i = 0; i < count; i++) {
-        snprintf(name, sizeof(name), "n%d", i);
-        put_app(w.hub, "w1", name, i + 1, "", "");
-    }
-}
-
-static size_t local_count(void)
-{
-    size_t n = 0;
-    while (fake_store_at(w.local, n) != NULL)
-        n++;
-    return n;
-}
-
 static void confirm(void)
 {
     assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);

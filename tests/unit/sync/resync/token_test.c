@@ -19,23 +19,6 @@ static int begin(void **state)
     return 0;
 }
 
-static void put_apps(int count)
-{
-    char name[16];
-    for (int i = 0; i < count; i++) {
-        snprintf(name, sizeof(name), "n%d", i);
-        put_app(w.hub, "w1", name, i + 1, "", "");
-    }
-}
-
-static size_t local_count(void)
-{
-    size_t n = 0;
-    while (fake_store_at(w.local, n) != NULL)
-        n++;
-    return n;
-}
-
 static void lose_apps(int count)
 {
     char key[64];

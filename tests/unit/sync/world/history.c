@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/deletion/watermark.h"
+#include "tests/unit/sync/world/lot.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,13 +33,10 @@ static uint64_t next_random(void *arg)
     return z ^ (z >> 31);
 }
 
-/* Delays are drawn by lot; here by the seed, so that a history can be had again. */
 int64_t __wrap_ab_backoff_next(ab_backoff *b);
 int64_t __wrap_ab_backoff_next(ab_backoff *b)
 {
-    int64_t delay = b->next_ms;
-    b->next_ms = 2 * delay < b->max_ms ? 2 * delay : b->max_ms;
-    return delay - (int64_t)(next_random(&m) % (uint64_t)(delay / 2 + 1));
+    return lot_delay(b, next_random(&m));
 }
 
 size_t below(size_t n)

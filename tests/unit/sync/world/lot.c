@@ -10,6 +10,13 @@ size_t lot_draw(uint64_t *random, size_t below)
     return (size_t)(*random >> 33) % below;
 }
 
+int64_t lot_delay(ab_backoff *b, uint64_t random)
+{
+    int64_t delay = b->next_ms;
+    b->next_ms = 2 * delay < b->max_ms ? 2 * delay : b->max_ms;
+    return delay - (int64_t)(random % (uint64_t)(delay / 2 + 1));
+}
+
 static uint64_t setting(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);

@@ -45,6 +45,23 @@ void placed(const char *meta)
     assert_int_equal(spec_of(local()), 1);
 }
 
+void put_apps(int count)
+{
+    char name[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        put_app(w.hub, "w1", name, i + 1, "", "");
+    }
+}
+
+size_t local_count(void)
+{
+    size_t n = 0;
+    while (fake_store_at(w.local, n) != NULL)
+        n++;
+    return n;
+}
+
 void restart_agent(void)
 {
     world_crash_agent(&w);

@@ -24,6 +24,10 @@ int teardown(void **state);
 
 /** Both machines run, and the Application stands at both ends with spec 1. */
 void placed(const char *meta);
+/** Applications n0 to n(count - 1) at the hub. */
+void put_apps(int count);
+/** How many objects the agent's store has. */
+size_t local_count(void);
 void restart_agent(void);
 void restart_principal(void);
 /** Argo CD at the agent takes up the operation and ends it. */

@@ -366,12 +366,13 @@ ab_err ab_auth_renew(ab_auth *a, const ab_auth_peer *peer, ab_auth_identity *ide
                      ab_error *err)
 {
     int64_t now_s = ab_auth_now_s(a);
-    ab_auth_reason r =
-        now_s < identity->until_s ? check_identity(a, peer, identity) : AB_AUTH_EXPIRED;
+    ab_auth_reason r = check_identity(a, peer, identity);
     if (r != AB_AUTH_NONE) {
         ab_auth_note_refusal(a, peer->address, "renew", ab_str_of(identity->agent), r);
         return ab_auth_fail(err, r);
     }
+    if (now_s >= identity->until_s)
+        return ab_fail(err, AB_ERR_TIMEOUT, "%s", AB_AUTH_AGAIN);
     identity->expires_s = earlier(now_s + a->access_s, identity->until_s);
     ab_auth_note_success(a, "renew");
     return AB_ERR_OK;

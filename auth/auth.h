@@ -27,6 +27,9 @@
 
 /* The one text that a peer is told, with gRPC status UNAUTHENTICATED, whatever was wrong. */
 #define AB_AUTH_REFUSED "authentication failed"
+/* But for this one, with the same status: nothing was wrong with the login that a stream stands on.
+ * An argobus agent knows it, and logs in without a word of alarm. */
+#define AB_AUTH_AGAIN "the login has reached grpc.auth.token.refresh: log in again"
 
 /* A DNS label and the NUL. */
 #define AB_AUTH_AGENT_MAX 64
@@ -161,7 +164,7 @@ AB_MUST_USE ab_err ab_auth_verify(ab_auth *a, const ab_auth_peer *peer, ab_str t
  * certificate and credential are still good.
  * @param peer      of the stream; its metadata as when the stream was opened
  * @param identity  of ab_auth_verify; unchanged when refused
- * @return DENIED with the reason; NOMEM
+ * @return TIMEOUT: nothing is wrong, and the agent must log in again; DENIED with the reason; NOMEM
  */
 AB_MUST_USE ab_err ab_auth_renew(ab_auth *a, const ab_auth_peer *peer, ab_auth_identity *identity,
                                  ab_error *err);

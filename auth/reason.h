@@ -30,7 +30,6 @@
     X(NOT_SERVED, "not-served", "the agent is no longer served")                                   \
     X(OTHER_CERTIFICATE, "other-certificate", "the token was given to another certificate")        \
     X(OTHER_AGENT, "other-agent", "the token is of another agent than the peer")                   \
-    X(EXPIRED, "expired", "it must log in again")                                                  \
     X(NO_TOKEN, "no-token", "there is no token")                                                   \
     X(TOKEN_SIZE, "token-size", "the token is too long")                                           \
     X(TOKEN_FORM, "token-form", "the token is not a JWT: three parts of base64url, JSON in two")   \

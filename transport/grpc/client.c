@@ -20,6 +20,7 @@ static ab_grpc_link *link_of(const ab_grpc *g)
 
 static void note_why(ab_grpc *g, const char *what, ab_rpc_status status, ab_str text)
 {
+    g->client.relogin = false;
     ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "%s: %s: %.*s", what, ab_rpc_status_name(status),
             AB_STR_ARG(text));
     AB_WARN(g->base.env.log, TRANSPORT, "no stream to the principal",
@@ -59,6 +60,8 @@ void ab_grpc_client_leave_draining(ab_grpc *g)
 
 /* ----- the stream ----- */
 
+static void log_in(ab_grpc *g);
+
 static ab_err stream_send(void *stream, ab_str head, ab_event *event)
 {
     const ab_grpc *g = stream;
@@ -83,6 +86,7 @@ static void stream_resume(void *stream)
 static void stream_cut(void *stream, const char *why)
 {
     ab_grpc *g = stream;
+    g->client.relogin = false;
     AB_WARN(g->base.env.log, TRANSPORT, "stream cut", AB_KV("why", why));
     ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "stream cut: %s", why);
     if (g->client.stream == NULL)
@@ -124,6 +128,7 @@ static void on_message(void *arg, ab_str bytes)
     if (g->client.greeted || !ab_grpc_link_is_up(link_of(g)))
         return;
     g->client.greeted = true;
+    g->client.relogin = false;
     g->client.greeted_ms = ab_grpc_now(g);
 }
 
@@ -136,10 +141,23 @@ static void on_writable(void *arg)
         ab_grpc_link_writable(link_of(g), g);
 }
 
+/* By a login on the same connection: that is not lost. */
+static void log_in_again(ab_grpc *g)
+{
+    AB_INFO(g->base.env.log, TRANSPORT,
+            "logging in again: the login has reached the principal's grpc.auth.token.refresh");
+    ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "logging in again");
+    g->client.relogin = true;
+    log_in(g);
+}
+
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc *g = arg;
     bool cut = g->client.cut;
+    bool again = g->phase == AB_GRPC_LIVE && g->client.greeted && !g->closed &&
+                 !g->client.draining && status == AB_RPC_UNAUTHENTICATED &&
+                 ab_str_is(text, AB_AUTH_AGAIN);
     /* A principal that stops in order, or is gone, comes back soon. */
     if (g->client.greeted && status == AB_RPC_UNAVAILABLE)
         ab_rpc_client_hurry(g->client.rpc, true);
@@ -150,6 +168,10 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
         ab_compat_close(g->client.compat, g);
     else
         ab_grpc_link_detach(link_of(g), g);
+    if (again) {
+        log_in_again(g);
+        return;
+    }
     if (g->phase == AB_GRPC_LIVE && !cut)
         note_why(g, "the stream has ended", status, text);
     if (g->phase == AB_GRPC_LIVE)

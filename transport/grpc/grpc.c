@@ -286,7 +286,7 @@ static bool grpc_ready(ab_transport *self, ab_buf *why)
             ab_buf_puts(why, g->server.why.text);
         return g->server.listening;
     }
-    bool up = ab_grpc_link_is_up(link_of(g, NULL));
+    bool up = ab_grpc_link_is_up(link_of(g, NULL)) || g->client.relogin;
     if (!up)
         ab_buf_printf(why, "no stream to the principal: %s", g->client.why.text);
     return up;

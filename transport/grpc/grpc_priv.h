@@ -36,6 +36,7 @@ typedef struct {
     bool cut;            /* the stream, by us: `why` says what for */
     bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
+    bool relogin;       /* the principal has ended the stream for a new login, which is under way */
     bool gave_up;       /* the connection, until the next attempt: `why` says what for */
     bool draining;      /* the connection takes no more calls; the stream may last for ever */
     bool good;          /* and the back-off knows */

@@ -242,6 +242,10 @@ static void renew(ab_grpc_call *c)
     ab_err e = ab_auth_renew(c->grpc->server.auth, &from, &c->identity, &err);
     if (e == AB_ERR_OK)
         return;
+    if (e == AB_ERR_TIMEOUT) {
+        ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_AGAIN);
+        return;
+    }
     if (ab_grpc_link_may_log(c->link, &held))
         AB_WARN(c->grpc->base.env.log, TRANSPORT,
                 "stream ended: the agent's identity is no longer valid",

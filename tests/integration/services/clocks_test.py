@@ -194,6 +194,26 @@ class Clocks(Fleet):
         self.clocks[self.principal].set(RIGHT)
         wait_for("it goes on", lambda: revision(self.mirrored("spec")) == str(self.value))
 
+    @unittest.skipUnless(Fleet.transport == "grpc", "a broker lets in whom it wants")
+    def test_a_login_of_every_day_is_no_loss(self):
+        self.start()
+        wait_for("all have arrived", lambda: self.mirror[0].names(self.mirror[1]) == {"spec", "status", "op"})
+        seen = set()
+        self.loads = [Load(lambda: seen.add(self.agent.why_unready()))]
+        for day in (2, 4):
+            self.clocks[self.principal].set(day * 24 * 3600)
+            wait_for("it logs in again", lambda: self.agent.log.read_text().count("logging in again") == day / 2)
+            wait_for("it has", lambda: self.agent.log.read_text().count("principal connected") == 1 + day / 2)
+            self.value += 1
+            self.write("spec")
+            wait_for("it goes on", lambda: revision(self.mirrored("spec")) == str(self.value))
+        for load in self.loads:
+            load.finish()
+        self.assertEqual(seen, {""})
+        self.assertEqual(self.principal.metric("argobus_auth_failures_total"), 0)
+        for daemon, words in ((self.agent, "no stream"), (self.principal, "no longer valid"), (self.principal, "refused")):
+            self.assertNotIn(words, daemon.log.read_text())
+
     def test_clocks_that_were_ahead_and_logs_that_are_lost(self):
         """What stands at the other end, and what was executed there, is newer than all that is said now."""
         for clock in self.clocks.values():

@@ -544,9 +544,11 @@ static void an_identity_is_renewed_until_the_agent_must_log_in_again(void **stat
     assert_int_equal(ab_auth_renew(f.w.auth, &f.callers[0].peer, &identity, &err), AB_ERR_OK);
     assert_int_equal(identity.expires_s, begin_s + 86400);
     pass(&f, 100);
-    assert_int_equal(ab_auth_renew(f.w.auth, &f.callers[0].peer, &identity, &err), AB_ERR_DENIED);
-    assert_string_equal(err.text, "it must log in again");
+    assert_int_equal(ab_auth_renew(f.w.auth, &f.callers[0].peer, &identity, &err), AB_ERR_TIMEOUT);
+    assert_string_equal(err.text, AB_AUTH_AGAIN);
     assert_int_equal(identity.expires_s, begin_s + 86400);
+    assert_true(world_metric(&f.w, "argobus_auth_total{method=\"renew\",result=\"refused\"} ") <=
+                0);
     teardown(&f);
 }
 

@@ -12,6 +12,10 @@
 #define TOKEN_MS 5000
 /* A stream that lasted so long shows that connecting again soon does no harm. */
 #define GOOD_MS 10000
+/* So many streams in a row may have been shorter, and connecting again is still quick: a principal
+ * may be restarted again and again, but what ends every stream at once is to be asked less often.
+ */
+#define SHORT_MAX 10
 
 static ab_grpc_link *link_of(const ab_grpc *g)
 {
@@ -141,6 +145,14 @@ static void on_writable(void *arg)
         ab_grpc_link_writable(link_of(g), g);
 }
 
+/* A principal that stops in order, or is gone, comes back soon. */
+static void expect_back_soon(ab_grpc *g)
+{
+    ab_grpc_client *c = &g->client;
+    c->short_count = c->good ? 0 : c->short_count + 1;
+    ab_rpc_client_hurry(c->rpc, c->short_count <= SHORT_MAX);
+}
+
 /* By a login on the same connection: that is not lost. */
 static void log_in_again(ab_grpc *g)
 {
@@ -158,9 +170,8 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
     bool again = g->phase == AB_GRPC_LIVE && g->client.greeted && !g->closed &&
                  !g->client.draining && status == AB_RPC_UNAUTHENTICATED &&
                  ab_str_is(text, AB_AUTH_AGAIN);
-    /* A principal that stops in order, or is gone, comes back soon. */
     if (g->client.greeted && status == AB_RPC_UNAVAILABLE)
-        ab_rpc_client_hurry(g->client.rpc, true);
+        expect_back_soon(g);
     g->client.stream = NULL;
     g->client.greeted = false;
     g->client.cut = false;

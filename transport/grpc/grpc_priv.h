@@ -36,13 +36,14 @@ typedef struct {
     bool cut;            /* the stream, by us: `why` says what for */
     bool greeted;        /* the principal said hello on the stream */
     int64_t greeted_ms;
-    bool relogin;       /* the principal has ended the stream for a new login, which is under way */
-    bool gave_up;       /* the connection, until the next attempt: `why` says what for */
-    bool draining;      /* the connection takes no more calls; the stream may last for ever */
-    bool good;          /* and the back-off knows */
-    bool argobus;       /* the principal is one */
-    ab_compat *compat;  /* of the stream, when it is not */
-    char namespace[64]; /* Argo CD's at the principal; "" = it did not say */
+    bool relogin;  /* the principal has ended the stream for a new login, which is under way */
+    bool gave_up;  /* the connection, until the next attempt: `why` says what for */
+    bool draining; /* the connection takes no more calls; the stream may last for ever */
+    bool good;     /* it is greeted for a while, and the back-off knows */
+    unsigned short_count; /* of streams in a row that were not, and ended UNAVAILABLE */
+    bool argobus;         /* the principal is one */
+    ab_compat *compat;    /* of the stream, when it is not */
+    char namespace[64];   /* Argo CD's at the principal; "" = it did not say */
     ab_buf token;
     int64_t token_ms; /* when it was granted */
     LIST_HEAD(, ab_grpc_side) sides;

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""argobus_principal.py CERTS PORT: a principal of argobus as far as the wire goes, told what to send by lines of JSON on
-its standard input (see go_peer.Peer.obey); an event that it is told has an id besides. It prints what comes."""
+"""argobus_principal.py CERTS PORT VERSION [away]: a principal of argobus as far as the wire goes, told what to send by lines
+of JSON on its standard input (see go_peer.Peer.obey); an event that it is told has an id besides. It prints what comes.
+With `away` it ends each stream after its hello, as a proxy does that loses the principal."""
 import json
 import os
 import sys
 import threading
 import uuid
+
+import grpc
 
 import go_peer
 
@@ -45,6 +48,9 @@ class Principal(go_peer.Principal):
                    "data": json.dumps(HELLO)})
         threading.Thread(target=self.read, args=(requests, out), daemon=True).start()
         go_peer.tell(subscribed=True)
+        if "away" in sys.argv:
+            yield next(sending)
+            context.abort(grpc.StatusCode.UNAVAILABLE, "no upstream")
         yield from sending
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An agent whose principal restarts comes back at once, however often; one whose login fails backs off; and what
-/healthz says meanwhile."""
+"""An agent whose principal restarts comes back at once, however often; one whose login fails, or whose streams end at once,
+backs off; and what /healthz says meanwhile."""
+import os
+import pathlib
+import subprocess
 import time
 import unittest
 import urllib.error
@@ -56,6 +59,31 @@ class Refused(Fleet):
         wait_for("it has asked some times", lambda: asked().count("Authenticate: UNAUTHENTICATED") >= 4)
         began = time.monotonic()
         wait_for("it asks again", lambda: asked().count("Authenticate: UNAUTHENTICATED") >= 5)
+        self.assertGreater(time.monotonic() - began, 1)
+
+
+class Away(Fleet):
+    """A principal that says hello and is away at once."""
+    transport = "grpc"
+
+    def play_principal(self):
+        here = pathlib.Path(__file__).parent
+        version = subprocess.run([self.agent.program, "--version"], check=True, capture_output=True, text=True).stdout
+        played = subprocess.Popen(
+            [here.parent.parent / "support/grpc/python", here / "argobus_principal.py", os.environ["AB_GRPC_CERTS"],
+             str(self.grpc_port), version.split()[-1], "away"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.addCleanup(played.wait, 120)
+        self.addCleanup(played.stdin.close)
+
+    def ended(self):
+        return self.agent.log.read_text().count("the stream has ended: UNAVAILABLE: no upstream")
+
+    def test_an_agent_whose_streams_end_at_once_asks_ever_more_slowly(self):
+        self.play_principal()
+        self.agent.start(ready=False)
+        wait_for("it has asked some times", lambda: self.ended() >= 14)
+        began, before = time.monotonic(), self.ended()
+        wait_for("it asks again", lambda: self.ended() > before)
         self.assertGreater(time.monotonic() - began, 1)
 
 

@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-#define HTTP_TEXT 48
+#define HTTP_TEXT   48
+#define STATUS_TEXT 16
 
 static bool takes_gzip(ab_str accepted)
 {
@@ -72,6 +73,14 @@ static void set_text(ab_str http, char text[HTTP_TEXT])
     snprintf(text, HTTP_TEXT, "the response is not gRPC: HTTP %.*s", AB_STR_ARG(http));
 }
 
+/* Of a number that we do not know, as of a later gRPC, nothing else would be left. */
+static void put_status(ab_str status, ab_buf *text)
+{
+    if (ab_rpc_status_parse(status) == AB_RPC_UNKNOWN && !ab_str_is(status, "2"))
+        ab_buf_printf(text, "%sgrpc-status %.*s", text->len > 0 ? ": " : "",
+                      status.len > STATUS_TEXT ? STATUS_TEXT : (int)status.len, status.ptr);
+}
+
 /* The end of a call as the server tells it: trailers, or headers that are all there is. */
 static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
 {
@@ -82,6 +91,8 @@ static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
     ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
     set_text(http, plain);
     ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
+    if (status.ptr != NULL)
+        put_status(status, &text);
     if (ab_rpc_reader_is_amid(&call->in) && call->held.len == 0)
         ab_rpc_call_set_fate(call, AB_RPC_INTERNAL, AB_STR("the last message is truncated"));
     else if (status.ptr != NULL)

@@ -226,10 +226,17 @@ static void open_stream(ab_grpc *g)
         return;
     }
     g->client.stream = NULL;
-    failed(g, "cannot open the stream", AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+    failed(g, "cannot open the stream", AB_RPC_UNKNOWN, ab_str_of(ab_grpc_client_why_no_call(e)));
 }
 
 /* ----- what comes before it ----- */
+
+const char *ab_grpc_client_why_no_call(ab_err e)
+{
+    return e == AB_ERR_FULL ? "the principal, or a proxy before it, allows no more calls on the "
+                              "connection (MAX_CONCURRENT_STREAMS)"
+                            : ab_err_text(e);
+}
 
 static void on_answer_headers(void *arg, const ab_rpc_field *metadata, size_t count)
 {
@@ -305,7 +312,7 @@ static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str resp
     }
     ab_err e = begin_unary(g, AB_GRPC_VERSION, NULL, AB_STR(""), on_version);
     if (e != AB_ERR_OK)
-        failed(g, AB_GRPC_VERSION, AB_RPC_UNKNOWN, ab_str_of(ab_err_text(e)));
+        failed(g, AB_GRPC_VERSION, AB_RPC_UNKNOWN, ab_str_of(ab_grpc_client_why_no_call(e)));
 }
 
 static void write_login(const ab_grpc *g, const ab_auth_login *own, ab_buf *out)
@@ -328,7 +335,7 @@ ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err)
         return e;
     ab_buf request;
     const ab_rpc_field labels = {AB_STR(AB_GRPC_META_LABELS), ab_str_of(g->base.env.labels)};
-    ab_buf_init(&request, AB_GRPC_UNARY_MAX);
+    ab_buf_init_secret(&request, AB_GRPC_UNARY_MAX);
     write_login(g, &own, &request);
     e = ab_buf_status(&request);
     if (e == AB_ERR_OK)
@@ -336,7 +343,7 @@ ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err)
                         ab_buf_str(&request), done);
     ab_buf_wipe(&request);
     ab_auth_login_fini(&own);
-    return e == AB_ERR_OK ? e : ab_fail(err, e, "Authenticate: %s", ab_err_text(e));
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "Authenticate: %s", ab_grpc_client_why_no_call(e));
 }
 
 static void log_in(ab_grpc *g)
@@ -367,7 +374,7 @@ ab_err ab_grpc_client_init(ab_grpc *g, ab_error *err)
     const ab_transport_env *env = &g->base.env;
     const ab_rpc_env rpc = {env->loop, env->log, env->metrics, env->clock};
     const ab_rpc_client_events events = {on_link, g};
-    ab_buf_init(&g->client.token, AB_GRPC_UNARY_MAX);
+    ab_buf_init_secret(&g->client.token, AB_GRPC_UNARY_MAX);
     LIST_INIT(&g->client.sides);
     ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "connecting to %s:%d", g->settings.host,
             g->settings.port);

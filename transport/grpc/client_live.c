@@ -107,7 +107,7 @@ static void begin(ab_grpc *g)
     if (e == AB_ERR_OK)
         return;
     g->client.live = NULL;
-    fail(g, ab_err_text(e));
+    fail(g, ab_grpc_client_why_no_call(e));
 }
 
 static void on_granted(void *arg, ab_rpc_status status, ab_str text, ab_str response)

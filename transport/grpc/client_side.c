@@ -153,7 +153,7 @@ static void begin_waiting(ab_grpc *g)
     while ((s = first_waiting(g)) != NULL) {
         ab_err e = begin(s);
         if (e != AB_ERR_OK) {
-            refuse_waiting(g, ab_err_text(e));
+            refuse_waiting(g, ab_grpc_client_why_no_call(e));
             return;
         }
         if (s->base.handler != NULL)

@@ -137,6 +137,8 @@ void ab_grpc_client_leave_draining(ab_grpc *g);
 AB_MUST_USE ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err);
 /** Keep the token of its response. @return PARSE, TOOBIG, NOMEM */
 AB_MUST_USE ab_err ab_grpc_client_keep_grant(ab_grpc *g, ab_str response);
+/** Why a call could not begin. */
+const char *ab_grpc_client_why_no_call(ab_err e);
 /** Whether the last login was so short a time ago that its token is still good. */
 bool ab_grpc_client_has_token(const ab_grpc *g);
 /** ab_grpc_link_env.open_live */

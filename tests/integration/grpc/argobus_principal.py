@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""argobus_principal.py CERTS PORT VERSION [away]: a principal of argobus as far as the wire goes, told what to send by lines
+"""argobus_principal.py CERTS PORT VERSION [away|full]: a principal of argobus as far as the wire goes, told what to send by lines
 of JSON on its standard input (see go_peer.Peer.obey); an event that it is told has an id besides. It prints what comes.
-With `away` it ends each stream after its hello, as a proxy does that loses the principal."""
+With `away` it ends each stream after its hello, as a proxy does that loses the principal; with `full` it takes no call."""
 import json
 import os
 import sys
@@ -55,5 +55,7 @@ class Principal(go_peer.Principal):
 
 
 if __name__ == "__main__":
+    if "full" in sys.argv:
+        go_peer.OPTIONS.append(("grpc.max_concurrent_streams", 0))
     Principal(sys.argv[1], sys.argv[2], version=sys.argv[3]).obey()
     os._exit(0)

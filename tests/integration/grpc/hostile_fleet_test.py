@@ -246,6 +246,7 @@ LIES = {
     "metadata exceeds the limit": upgraded(metadata(b"X: " + b"y" * 100000 + b"\r\n")),
     "a metadata line is invalid": upgraded(metadata(b"nonsense\r\n")),
     "grpc-status is missing": upgraded(HEADERS, metadata(b"X: y\r\n")),
+    "UNKNOWN: grpc-status 99": upgraded(HEADERS, metadata(b"grpc-status: 99\r\n")),
     "the peer closed the WebSocket (1001)": upgraded(plain(CLOSE, b"\x03\xe9")),
     "connection refused: pings": upgraded(plain(PING, b"x") * 1000),
     "the peer does not answer (handshake)": head(b"HTTP/1.1 101 Switching"),

@@ -62,16 +62,16 @@ class Refused(Fleet):
         self.assertGreater(time.monotonic() - began, 1)
 
 
-class Away(Fleet):
-    """A principal that says hello and is away at once."""
+class Played(Fleet):
+    """A principal that does one thing to whoever calls."""
     transport = "grpc"
 
-    def play_principal(self):
+    def play_principal(self, what):
         here = pathlib.Path(__file__).parent
         version = subprocess.run([self.agent.program, "--version"], check=True, capture_output=True, text=True).stdout
         played = subprocess.Popen(
             [here.parent.parent / "support/grpc/python", here / "argobus_principal.py", os.environ["AB_GRPC_CERTS"],
-             str(self.grpc_port), version.split()[-1], "away"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+             str(self.grpc_port), version.split()[-1], what], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         self.addCleanup(played.wait, 120)
         self.addCleanup(played.stdin.close)
 
@@ -79,12 +79,18 @@ class Away(Fleet):
         return self.agent.log.read_text().count("the stream has ended: UNAVAILABLE: no upstream")
 
     def test_an_agent_whose_streams_end_at_once_asks_ever_more_slowly(self):
-        self.play_principal()
+        self.play_principal("away")
         self.agent.start(ready=False)
         wait_for("it has asked some times", lambda: self.ended() >= 14)
         began, before = time.monotonic(), self.ended()
         wait_for("it asks again", lambda: self.ended() > before)
         self.assertGreater(time.monotonic() - began, 1)
+
+    def test_an_agent_says_that_it_is_allowed_no_call(self):
+        self.play_principal("full")
+        self.agent.start(ready=False)
+        why = "allows no more calls on the connection (MAX_CONCURRENT_STREAMS)"
+        wait_for("it says so", lambda: why in self.agent.log.read_text())
 
 
 class Health(Fleet):

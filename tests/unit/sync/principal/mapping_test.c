@@ -298,6 +298,21 @@ static void a_move_to_an_unknown_agent_ends_it_without_what_it_deployed(void **s
     assert_non_null(hub_sent(&h, "a3", TEAM));
 }
 
+/* No watermark has it. */
+static void a_deletion_reaches_an_agent_that_is_new(void **state)
+{
+    (void)state;
+    placed();
+    hub_add(&h, "new");
+    put_app(h.store, "team", "b", 1, "", "");
+    set_destination("Application/team/b", "new");
+    hub_settle(&h);
+    assert_non_null(hub_sent(&h, "new", "Application/team/b"));
+    fake_store_erase(h.store, "Application/team/b");
+    hub_settle(&h);
+    assert_null(hub_sent(&h, "new", "Application/team/b"));
+}
+
 static void a_move_to_nobody_ends_it(void **state)
 {
     (void)state;
@@ -635,6 +650,7 @@ int main(void)
         TEST(it_stays_until_the_new_agent_can_be_told),
         TEST(it_stays_until_the_new_agent_was_told),
         TEST(a_move_to_an_unknown_agent_ends_it_without_what_it_deployed),
+        TEST(a_deletion_reaches_an_agent_that_is_new),
         TEST(a_move_to_nobody_ends_it),
         TEST(a_move_and_back_leaves_it_where_it_was),
         TEST(a_move_and_a_deletion_end_it_everywhere),

@@ -65,6 +65,21 @@ static void they_compare_without_a_cause_as_often_as_configured(void **state)
     assert_int_equal(fake_store_changes(w.hub) + fake_store_changes(w.local), writes);
 }
 
+static void what_was_lost_on_its_way_comes_after_a_gap(void **state)
+{
+    (void)state;
+    placed("");
+    world_connect(&w.agent_link, false);
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    fake_log_ack(w.down, fake_log_next(w.down));
+    ab_agent_gap(w.agent);
+    world_connect(&w.agent_link, true);
+    world_run(&w, 60);
+    assert_int_equal(spec_of(local()), 2);
+    assert_at_rest();
+}
+
 /* --- what is gone --- */
 
 static void what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent(void **state)
@@ -669,6 +684,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(many_objects_in_step_cost_three_events_and_no_write),
         T(they_compare_without_a_cause_as_often_as_configured),
+        T(what_was_lost_on_its_way_comes_after_a_gap),
         T(what_the_hub_deleted_while_its_log_was_lost_goes_at_the_agent),
         T(it_is_held_when_the_agent_has_forgotten_all),
         T(it_goes_also_while_both_run),

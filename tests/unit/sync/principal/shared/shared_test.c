@@ -422,6 +422,7 @@ static void secrets_wait_for_a_certificate(void **state)
     certificate = NULL;
     put_project("*");
     put_secret(SCOPED);
+    put_keys();
     hub_start(&h);
     hub_tick(&h, 1000);
     assert_false(has("a1", SECRET));

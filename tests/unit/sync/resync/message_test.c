@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a resync as JSON: what they say of the mass-deletion guard.
+ * The steps of a resync as JSON: what they say of the mass-deletion guard, and what is refused.
  */
 #include "sync/resync/message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -115,6 +116,37 @@ static void pages_are_wanted_once_and_in_order(void **state)
     assert_false(is_read("{\"step\":\"want\",\"id\":\"a\",\"want\":[4096]}"));
 }
 
+static bool takes_id_of(int length)
+{
+    char text[200];
+    snprintf(text, sizeof(text), "{\"step\":\"want\",\"id\":\"%0*d\",\"want\":[]}", length, 0);
+    return is_read(text);
+}
+
+static void an_id_fits_where_it_is_kept(void **state)
+{
+    (void)state;
+    assert_true(takes_id_of(AB_RESYNC_ID_MAX - 1));
+    assert_false(takes_id_of(AB_RESYNC_ID_MAX));
+    assert_false(is_read("{\"step\":\"want\",\"id\":\"A\",\"want\":[]}"));
+    assert_false(is_read("{\"step\":\"want\",\"id\":\"\",\"want\":[]}"));
+}
+
+/* Every one of the most that there can be. */
+static void all_pages_may_be_wanted(void **state)
+{
+    (void)state;
+    ab_buf text;
+    ab_buf_init(&text, 1u << 16);
+    ab_buf_puts(&text, "{\"step\":\"want\",\"id\":\"a\",\"want\":[0");
+    for (int i = 1; i < AB_INVENTORY_PAGES_MAX; i++)
+        ab_buf_printf(&text, ",%d", i);
+    ab_buf_puts(&text, "]}");
+    ab_buf_putc(&text, '\0');
+    assert_true(is_read(text.ptr));
+    ab_buf_fini(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -124,6 +156,8 @@ int main(void)
         cmocka_unit_test(a_page_has_each_key_once),
         cmocka_unit_test(a_page_has_a_thousand_entries_at_most),
         cmocka_unit_test(pages_are_wanted_once_and_in_order),
+        cmocka_unit_test(an_id_fits_where_it_is_kept),
+        cmocka_unit_test(all_pages_may_be_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

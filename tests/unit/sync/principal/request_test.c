@@ -189,6 +189,21 @@ static void a_request_for_what_is_not_managed_is_refused(void **state)
     assert_at_rest();
 }
 
+static void why_a_request_was_refused_is_shown(void **state)
+{
+    (void)state;
+    placed("");
+    w.local_refuses = AB_ERR_INVALID;
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_true(has_error(hub()));
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(operation_of(local()), -1);
+    assert_at_rest();
+}
+
 /* The principal takes the request off the object first, and ends the command then. The log is lost
  * after each number of steps. */
 static void a_refused_request_ends_also_when_the_log_is_lost_meanwhile(void **state)
@@ -531,6 +546,7 @@ int main(void)
         TEST(a_request_whose_id_could_not_be_written_is_sent_later),
         TEST(a_request_is_sent_though_the_mode_was_mistaken_meanwhile),
         TEST(a_request_for_what_is_not_managed_is_refused),
+        TEST(why_a_request_was_refused_is_shown),
         TEST(a_refused_request_ends_also_when_the_log_is_lost_meanwhile),
         TEST(a_refused_request_of_a_deleted_object_leaves_nothing),
         TEST(a_request_ends_though_its_object_is_deleted_and_made_anew),

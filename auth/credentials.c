@@ -29,7 +29,7 @@ ab_err ab_auth_login_open(const ab_config *config, ab_auth_login *out, ab_error 
 {
     const char *path = ab_config_str(config, "grpc.auth.userpass.file");
     *out = (ab_auth_login){.method = ab_str_of(ab_config_str(config, "grpc.auth.method"))};
-    ab_buf_init(&out->secret, 64 * 1024);
+    ab_buf_init_secret(&out->secret, 64 * 1024);
     if (!ab_str_is(out->method, "userpass"))
         return AB_ERR_OK;
     if (path == NULL || path[0] == '\0')

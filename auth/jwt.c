@@ -105,7 +105,7 @@ ab_err ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, a
 {
     ab_buf text;
     ab_buf payload;
-    ab_buf_init(&text, AB_JWT_MAX);
+    ab_buf_init_secret(&text, AB_JWT_MAX);
     ab_buf_init(&payload, AB_JWT_MAX);
     ab_err e = put_claims(use, claims, &payload);
     ab_base64url_encode(AB_STR("{\"alg\":\"RS512\",\"typ\":\"JWT\"}"), &text);

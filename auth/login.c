@@ -168,8 +168,8 @@ static job *new_job(ab_auth *a, const ab_auth_peer *peer, ab_auth_done done, voi
     j->auth = a;
     j->done = done;
     j->arg = arg;
-    ab_buf_init(&j->access, AB_JWT_MAX);
-    ab_buf_init(&j->refresh, AB_JWT_MAX);
+    ab_buf_init_secret(&j->access, AB_JWT_MAX);
+    ab_buf_init_secret(&j->refresh, AB_JWT_MAX);
     (void)snprintf(j->address, sizeof(j->address), "%s", peer->address);
     return j;
 }

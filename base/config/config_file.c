@@ -207,7 +207,7 @@ static ab_err on_document(void *arg, ab_str json, size_t line)
     if (e != AB_ERR_OK)
         return at_line(w, e, r->err);
     e = read_root(w, ab_span_root(doc), r->err);
-    ab_span_free(doc);
+    ab_span_wipe(doc);
     return e;
 }
 
@@ -232,7 +232,7 @@ ab_err ab_config_read_file(ab_config *c, ab_error *err)
     ab_buf text;
     if (c->file == NULL)
         return AB_ERR_OK;
-    ab_buf_init(&text, FILE_MAX_BYTES);
+    ab_buf_init_secret(&text, FILE_MAX_BYTES);
     ab_err e = ab_file_read_named(c->file, &text, &why);
     if (e == AB_ERR_OK)
         e = read_text(c, ab_buf_str(&text), err);

@@ -7,6 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Any value may be a secret, as sasl.password of a map is. */
+static void free_value(char *value)
+{
+    if (value != NULL)
+        explicit_bzero(value, strlen(value));
+    free(value);
+}
+
 ab_err ab_group_add(ab_group *g, char *key, char *value)
 {
     ab_pair *pairs = realloc(g->pairs, (g->count + 1) * sizeof(*pairs));
@@ -14,7 +22,7 @@ ab_err ab_group_add(ab_group *g, char *key, char *value)
         g->pairs = pairs;
     if (pairs == NULL || value == NULL) {
         free(key);
-        free(value);
+        free_value(value);
         return AB_ERR_NOMEM;
     }
     g->pairs[g->count++] = (ab_pair){key, value};
@@ -25,7 +33,7 @@ void ab_group_fini(ab_group *g)
 {
     for (size_t i = 0; i < g->count; i++) {
         free(g->pairs[i].key);
-        free(g->pairs[i].value);
+        free_value(g->pairs[i].value);
     }
     free(g->pairs);
     *g = (ab_group){0};
@@ -101,7 +109,7 @@ ab_err ab_value_put_pair(ab_value *v, ab_str key, ab_str value, ab_error *err)
             return ab_fail(err, AB_ERR_NOMEM, "out of memory");
         return AB_ERR_OK;
     }
-    free(old->value);
+    free_value(old->value);
     old->value = text;
     return AB_ERR_OK;
 }

@@ -17,7 +17,7 @@ ab_err ab_yaml_tree_init(ab_yaml_tree *t, const ab_yaml_limits *limits, ab_error
 {
     *t = (ab_yaml_tree){.limits = limits, .err = err, .anchors = ab_map_new()};
     size_t cap = limits->bytes_max < UINT32_MAX ? limits->bytes_max : UINT32_MAX;
-    ab_buf_init(&t->text, cap);
+    ab_buf_init_secret(&t->text, cap); /* a password may be in it */
     return t->anchors == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for YAML") : AB_ERR_OK;
 }
 

@@ -260,8 +260,8 @@ ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     writer w = {.out = out};
-    ab_buf_init(&w.content, json.len);
-    ab_buf_init(&w.scratch, json.len + 8);
+    ab_buf_init_secret(&w.content, json.len);
+    ab_buf_init_secret(&w.scratch, json.len + 8);
     e = yaml_emitter_initialize(&w.emitter) == 1 ? put_document(&w, ab_span_root(doc))
                                                  : AB_ERR_NOMEM;
     yaml_emitter_delete(&w.emitter);
@@ -271,6 +271,6 @@ ab_err ab_yaml_from_json(ab_str json, ab_buf *out, ab_error *err)
         (void)ab_fail(err, e, "writing YAML: %s", ab_err_text(e));
     ab_buf_fini(&w.content);
     ab_buf_fini(&w.scratch);
-    ab_span_free(doc);
+    ab_span_wipe(doc);
     return e;
 }

@@ -59,7 +59,7 @@ static void read_item(ab_dir *d, ab_dir_item *it, bool first_listing)
 {
     ab_folder folder = {-1, -1};
     ab_buf text;
-    ab_buf_init(&text, ab_yaml_default_limits.bytes_max);
+    ab_buf_init_secret(&text, ab_yaml_default_limits.bytes_max);
     it->code = ab_folder_open(d->root, it->place.ns, it->place.kind, false, &folder, &it->err);
     if (it->code == AB_ERR_OK && ab_place_is_secret(&it->place))
         ab_disk_hide(folder.manifests, it->place.file);

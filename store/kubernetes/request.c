@@ -198,7 +198,7 @@ ab_kube_call *ab_kube_send(ab_kube_client *client, const ab_kube_request *reques
     c->request.what = ab_str_dup(ab_str_of(request->what));
     c->request.body.ptr = ab_str_dup(request->body);
     c->begun_ns = uv_hrtime();
-    ab_buf_init(&c->answer, client->env.body_max);
+    ab_buf_init_secret(&c->answer, client->env.body_max);
     ab_err e = ab_kube_attempt_init(&c->attempt, client->attempts, request->path);
     if (e != AB_ERR_OK || c->request.what == NULL ||
         (request->body.ptr != NULL && c->request.body.ptr == NULL)) {

@@ -51,9 +51,9 @@ ab_kube_stream *ab_kube_stream_new(const ab_kube_stream_env *env)
     if (s == NULL)
         return NULL;
     s->env = *env;
-    ab_buf_init(&s->head, env->object_max);
-    ab_buf_init(&s->key, env->object_max);
-    ab_buf_init(&s->rest, env->object_max);
+    ab_buf_init_secret(&s->head, env->object_max);
+    ab_buf_init_secret(&s->key, env->object_max);
+    ab_buf_init_secret(&s->rest, env->object_max);
     return s;
 }
 

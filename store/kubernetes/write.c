@@ -145,7 +145,7 @@ static ab_err send_step(ab_kube_op *op, ab_error *err)
 {
     message m = {0};
     ab_buf_init(&m.path, 4096);
-    ab_buf_init(&m.body, AB_KUBE_OBJECT_MAX);
+    ab_buf_init_secret(&m.body, AB_KUBE_OBJECT_MAX);
     ab_err e = put_message(op, &m, err);
     if (e == AB_ERR_OK) {
         const ab_kube_request request = {

@@ -3,8 +3,10 @@
  * Where secrets pass, none of their bytes are in memory that is freed. Each free of our own code is
  * looked at.
  */
+#include "base/config/config.h"
 #include "base/crypto/seal.h"
 #include "base/json/object.h"
+#include "base/yaml/yaml.h"
 #include "tests/unit/base/crypto/made_cert.h"
 
 #include <malloc.h>
@@ -13,6 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -116,12 +119,68 @@ static void sealing_and_opening_leave_nothing(void **state)
     assert_int_equal(left, 0);
 }
 
+static const ab_option rows[] = {
+    {.name = "password", .kind = AB_OPT_STRING, .secret = true, .help = "Word."},
+    {.name = "librdkafka", .kind = AB_OPT_MAP, .help = "Passed through."},
+    {.name = "words", .kind = AB_OPT_LIST, .help = "Some."},
+    {.name = "agents", .kind = AB_OPT_OBJECTS, .choices = "name|word", .help = "Some."},
+};
+static const ab_options table = {rows, sizeof(rows) / sizeof(rows[0])};
+
+/* @return what loading says; `set` may be NULL */
+static ab_err load(const char *text, const char *set)
+{
+    char path[] = "/tmp/wipe_test.XXXXXX";
+    ab_config *c = NULL;
+    ab_error err = {0};
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    const ab_config_sources from = {.file = path, .set = &set, .set_count = set != NULL};
+    ab_err e = ab_config_load(&table, 1, &from, &c, &err);
+    unlink(path);
+    ab_config_free(c);
+    assert_null(strstr(err.text, PASSWORD));
+    return e;
+}
+
+static void a_configuration_leaves_nothing(void **state)
+{
+    (void)state;
+    /* Of several lengths, as buffers grow in steps. */
+    static const char *const texts[] = {
+        "password: " PASSWORD "\nlibrdkafka: {sasl.password: " PASSWORD "}\n",
+        "words: [a, " PASSWORD "]\nagents: [{name: a, word: " PASSWORD "}]\n",
+        "librdkafka:\n  ssl.key.password: " PASSWORD PASSWORD PASSWORD PASSWORD PASSWORD PASSWORD
+            PASSWORD PASSWORD PASSWORD PASSWORD PASSWORD PASSWORD PASSWORD "\n",
+        "{\"librdkafka\": {\"sasl.password\": \"" PASSWORD "\"}}",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_int_equal(load(texts[i], NULL), AB_ERR_OK);
+    assert_int_equal(load(texts[0], "librdkafka.sasl.password=" PASSWORD), AB_ERR_OK);
+    assert_int_equal(load("librdkafka: {sasl.password: [" PASSWORD "]}", NULL), AB_ERR_CONFIG);
+    assert_int_equal(left, 0);
+}
+
+static void yaml_leaves_nothing(void **state)
+{
+    (void)state;
+    ab_buf text;
+    ab_buf_init_secret(&text, 1 << 20);
+    assert_int_equal(ab_yaml_from_json(AB_STR(SECRET), &text, NULL), AB_ERR_OK);
+    ab_buf_fini(&text);
+    assert_int_equal(left, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_document_that_is_wiped_leaves_nothing, nothing_left),
         cmocka_unit_test_setup(a_secret_object_leaves_nothing, nothing_left),
         cmocka_unit_test_setup(a_secret_buffer_leaves_nothing_as_it_grows, nothing_left),
+        cmocka_unit_test_setup(a_configuration_leaves_nothing, nothing_left),
+        cmocka_unit_test_setup(yaml_leaves_nothing, nothing_left),
         cmocka_unit_test_setup(sealing_and_opening_leave_nothing, nothing_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

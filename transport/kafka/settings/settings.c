@@ -125,7 +125,7 @@ static ab_err need_feature(const ab_kafka_settings *s, const char *feature, ab_e
 static ab_err read_password(const char *path, char out[PASSWORD_MAX], ab_error *err)
 {
     ab_buf text;
-    ab_buf_init(&text, PASSWORD_MAX - 1);
+    ab_buf_init_secret(&text, PASSWORD_MAX - 1);
     ab_err e = ab_file_read_named(path, &text, err);
     if (e == AB_ERR_OK)
         snprintf(out, PASSWORD_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&text)));

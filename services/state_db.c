@@ -49,10 +49,21 @@ struct ab_state_db {
 
 /* --- the worker --- */
 
+/* It could be written when it was opened. Like a full disk, a file or a folder that may not be
+ * written for a while is tried again soon. */
+static ab_err while_open(ab_state_db *c, ab_err e)
+{
+    if (e != AB_ERR_DENIED)
+        return e;
+    c->error.code = AB_ERR_IO;
+    return AB_ERR_IO;
+}
+
 static void read_rows(ab_state_db *c)
 {
     for (struct job *j = c->batch; j != NULL; j = j->next)
-        j->code = ab_state_file_get(c->db, j->key, &j->received, &j->texts, &c->error);
+        j->code =
+            while_open(c, ab_state_file_get(c->db, j->key, &j->received, &j->texts, &c->error));
 }
 
 static ab_err write_transaction(ab_state_db *c)
@@ -71,7 +82,7 @@ static ab_err write_transaction(ab_state_db *c)
 
 static void write_rows(ab_state_db *c)
 {
-    ab_err e = write_transaction(c);
+    ab_err e = while_open(c, write_transaction(c));
     for (struct job *j = c->batch; j != NULL; j = j->next)
         j->code = e;
 }

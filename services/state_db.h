@@ -60,7 +60,8 @@ AB_MUST_USE ab_err ab_state_db_release(ab_state_db *c, ab_error *err);
 typedef void (*ab_state_db_done)(void *arg, ab_err code, const ab_received_state *received,
                                  const ab_error *err);
 
-/** Write one row; answered when it is on disk, or with IO, NOSPACE or an error of ab_state_db_open.
+/** Write one row; answered when it is on disk, or with an error of ab_state_db_open, but for
+ * DENIED, which is IO: a file that could be written is tried again soon.
  * @return NOMEM, and then there is no answer */
 AB_MUST_USE ab_err ab_state_db_save(ab_state_db *c, ab_str key, const ab_received_state *received,
                                     ab_state_db_done done, void *arg);

@@ -512,6 +512,42 @@ static void a_missing_folder_is_an_error_that_names_it(void **state)
     assert_non_null(strstr(err.text, "/nowhere/at/all"));
 }
 
+/* 0, or what SQLite says to a transaction that is begun */
+static int refusal;
+
+int __real_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **),
+                        void *arg, char **why);
+int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **),
+                        void *arg, char **why);
+int __wrap_sqlite3_exec(sqlite3 *db, const char *sql, int (*row)(void *, int, char **, char **),
+                        void *arg, char **why)
+{
+    if (refusal != SQLITE_OK && strcmp(sql, "BEGIN") == 0)
+        return refusal;
+    return __real_sqlite3_exec(db, sql, row, arg, why);
+}
+
+static void what_may_not_be_written_for_a_while_is_tried_again(void **state)
+{
+    fixture *f = *state;
+    static const int codes[] = {SQLITE_READONLY, SQLITE_READONLY_DBMOVED, SQLITE_PERM,
+                                SQLITE_CANTOPEN, SQLITE_FULL};
+    const ab_received_state row = {.version = {1, 1}};
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        f->done = 0;
+        refusal = codes[i];
+        keep(f, "a", &row);
+        wait_until_answered(f, 1);
+        refusal = SQLITE_OK;
+        assert_int_equal(ab_err_class_of(f->last), AB_CLASS_TRANSIENT);
+        assert_int_equal(ab_state_db_failure(f->state_db)->code, f->last);
+        assert_non_null(strstr(ab_state_db_failure(f->state_db)->text, f->path));
+        keep(f, "a", &row);
+        wait_until_kept(f, 2);
+        assert_int_equal(ab_state_db_failure(f->state_db)->code, AB_ERR_OK);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -536,6 +572,7 @@ int main(void)
         CASE(a_file_of_format_1_keeps_what_comes_then),
         CASE(a_file_of_a_newer_argobus_is_left_alone),
         CASE(a_damaged_file_is_an_error_that_says_what_to_do),
+        CASE(what_may_not_be_written_for_a_while_is_tried_again),
         CASE(a_missing_folder_is_an_error_that_names_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,7 +169,7 @@ ab_err ab_disk_sync_dir(int dir, ab_error *err)
     return fsync(dir) == 0 ? AB_ERR_OK : fail(err, errno, "sync", "folder");
 }
 
-static ab_err read_starts(int meta, uint64_t *out, ab_error *err)
+static ab_err read_starts(int meta, const char *path, uint64_t *out, ab_error *err)
 {
     ab_buf text;
     ab_buf_init(&text, 64);
@@ -180,17 +180,20 @@ static ab_err read_starts(int meta, uint64_t *out, ab_error *err)
     if (e == AB_ERR_NOTFOUND) {
         *out = 0;
         e = AB_ERR_OK;
-    } else if (e == AB_ERR_OK && ab_str_to_u64(digits, out) != AB_ERR_OK) {
-        e = ab_fail(err, AB_ERR_CONFIG, "%s/starts does not hold a number", AB_DISK_META);
+    } else if (e == AB_ERR_TOOBIG || (e == AB_ERR_OK && ab_str_to_u64(digits, out) != AB_ERR_OK)) {
+        e = ab_fail(err, AB_ERR_CONFIG,
+                    "%s/%s/starts does not hold a number: stop the program, and write one into it "
+                    "that is above the number of all starts so far, 10000 for example",
+                    path, AB_DISK_META);
     }
     ab_buf_fini(&text);
     return e;
 }
 
-static ab_err count_start(int meta, uint64_t *out_start, ab_error *err)
+static ab_err count_start(int meta, const char *path, uint64_t *out_start, ab_error *err)
 {
     uint64_t before = 0;
-    ab_err e = read_starts(meta, &before, err);
+    ab_err e = read_starts(meta, path, &before, err);
     if (e != AB_ERR_OK)
         return e;
     char text[24];
@@ -232,7 +235,7 @@ ab_err ab_disk_claim(const char *path, int *out_root, int *out_lock, uint64_t *o
     if (e == AB_ERR_OK)
         e = lock_tree(meta, path, &lock, err);
     if (e == AB_ERR_OK)
-        e = count_start(meta, out_start, err);
+        e = count_start(meta, path, out_start, err);
     if (meta >= 0)
         (void)close(meta);
     if (e != AB_ERR_OK) {

@@ -3,6 +3,7 @@
  * What a store that starts finds in the folder: a file that somebody has begun to write before, and
  * whose events nobody has told of, may hold but a part of what it will.
  */
+#include "store/directory/disk.h"
 #include "tests/unit/store/directory/tree.h"
 
 #include <setjmp.h>
@@ -228,6 +229,29 @@ static void a_folder_from_a_backup_gives_no_version_twice(void **state)
     world_free(w);
 }
 
+static void a_count_of_starts_that_is_none_is_an_error_that_says_what_to_do(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "", "x\n", "-1\n",
+        "0000000000000000000000000000000000000000000000000000000000000000000000000000000001\n"};
+    char *uid = NULL;
+    world *w = stopped(&uid);
+    int root = -1, lock = -1;
+    uint64_t start = 0;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        ab_error err = {0};
+        person_writes(w, ".argobus/starts", texts[i]);
+        assert_int_equal(ab_disk_claim(path_of(w, "."), &root, &lock, &start, &err), AB_ERR_CONFIG);
+        assert_ptr_equal(strstr(err.text, path_of(w, "./.argobus/starts")), err.text);
+        assert_non_null(strstr(err.text, "write one into it"));
+    }
+    person_writes(w, ".argobus/starts", "10000");
+    free(uid);
+    world_start(w);
+    world_free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +262,7 @@ int main(void)
         cmocka_unit_test(what_was_moved_away_before_is_gone_at_once),
         cmocka_unit_test(a_store_may_stop_while_it_waits),
         cmocka_unit_test(a_folder_from_a_backup_gives_no_version_twice),
+        cmocka_unit_test(a_count_of_starts_that_is_none_is_an_error_that_says_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

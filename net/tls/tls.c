@@ -90,7 +90,8 @@ static ab_err fail_key(ab_error *err, const char *key, const char *cert)
     ERR_clear_error();
     return ab_fail(err, AB_ERR_CONFIG,
                    "the private key in %s does not belong to the certificate in %s: use the key "
-                   "that the certificate was issued for",
+                   "that the certificate was issued for, or renew the certificate (again, if a "
+                   "renewal was killed)",
                    key, cert);
 }
 

@@ -325,7 +325,8 @@ class CheckConfig(Fleet):
     def test_a_key_of_another_certificate(self):
         config = self.agent_config()
         config["grpc"]["tls"]["key"] = self.grpc("w2")["tls"]["key"]
-        self.refused(self.agent, config, "w2.key does not belong to the certificate in ", "w1.crt")
+        self.refused(self.agent, config, "w2.key does not belong to the certificate in ", "w1.crt",
+                     "renew the certificate (again, if a renewal was killed)")
 
 
 class RefusedByTls(Fleet):

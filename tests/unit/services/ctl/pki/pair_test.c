@@ -26,6 +26,7 @@ static ab_error err;
 
 /* What happens at the next calls of rename. */
 static bool interrupt_renames, refuse_certificates;
+static bool kill_renames;
 
 /* In place of that of the C library, whose parameters have other names.
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
@@ -39,6 +40,8 @@ int rename(const char *from, const char *to)
     int made = renameat(AT_FDCWD, from, AT_FDCWD, to);
     if (interrupt_renames)
         raise(SIGINT);
+    if (kill_renames)
+        raise(SIGKILL);
     return made;
 }
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
@@ -143,6 +146,26 @@ static void an_interrupted_call_leaves_a_pair(void **state)
     assert_file(paths.key, "l", 0600);
 }
 
+/* Two files have no name in common that could be replaced at once. */
+static void after_a_call_that_was_killed_the_next_one_makes_a_pair(void **state)
+{
+    (void)state;
+    int status = 0;
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        kill_renames = true;
+        _exit(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err) == AB_ERR_OK ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    assert_file(paths.cert, "c", 0644);
+    assert_file(paths.key, "l", 0600);
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("e"), AB_STR("m"), &err), AB_ERR_OK);
+    assert_file(paths.cert, "e", 0644);
+    assert_file(paths.key, "m", 0600);
+}
+
 static void a_certificate_that_cannot_be_replaced_keeps_its_key(void **state)
 {
     (void)state;
@@ -199,6 +222,7 @@ int main(void)
         TEST(the_target_of_a_link_is_replaced),
         TEST(the_key_lies_beside_the_certificate),
         TEST(an_interrupted_call_leaves_a_pair),
+        TEST(after_a_call_that_was_killed_the_next_one_makes_a_pair),
         TEST(a_certificate_that_cannot_be_replaced_keeps_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,8 +87,16 @@ static ab_err of_missing(const refusal *r, ab_kube_why *why)
     return AB_ERR_NOTFOUND;
 }
 
+/* Of a CRD that is deleted, 403 or 405 by version. It ends when the CRD is installed again. */
+static bool is_kind_terminating(const refusal *r)
+{
+    return r->code < 500 && says(r, "not allowed while custom resource definition is terminating");
+}
+
 static ab_err classify(const refusal *r, ab_kube_why *why)
 {
+    if (is_kind_terminating(r))
+        return AB_ERR_UNAVAILABLE;
     if (r->code < 500 && says(r, "admission webhook") && says(r, "denied the request"))
         return AB_ERR_INVALID;
     switch (r->code) {

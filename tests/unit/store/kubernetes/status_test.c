@@ -49,11 +49,26 @@ static void all_else_is_told_as_it_is(void **state)
     assert_string_equal(err.text, "PATCH s: 422 spec.a: Invalid value: \"{}\": must be b");
 }
 
+static void a_crd_that_is_being_deleted_is_no_refusal(void **state)
+{
+    (void)state;
+    const ab_str body =
+        AB_STR("{\"kind\":\"Status\",\"message\":\"applications.argoproj.io \\\"a\\\" is "
+               "forbidden: create not "
+               "allowed while custom resource definition is terminating\",\"reason\":\"Forbidden\","
+               "\"details\":{\"name\":\"a\",\"group\":\"argoproj.io\",\"kind\":\"applications\"}}");
+    ab_kube_why why;
+    ab_error err = {0};
+    assert_int_equal(ab_kube_status_explain(403, body, "POST a", &why, &err), AB_ERR_UNAVAILABLE);
+    assert_int_equal(ab_kube_status_explain(405, body, "POST a", &why, &err), AB_ERR_UNAVAILABLE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_an_object_that_a_patch_makes_invalid_only_the_reason_is_told),
         cmocka_unit_test(all_else_is_told_as_it_is),
+        cmocka_unit_test(a_crd_that_is_being_deleted_is_no_refusal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

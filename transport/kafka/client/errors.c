@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/client/errors.h"
 
+#include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As OpenSSL words the alert that the other side has sent. */
+#define ALERT "SSL alert number "
+
 bool ab_kafka_is_missing(rd_kafka_resp_err_t code)
 {
     return code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ||
@@ -12,6 +19,14 @@ bool ab_kafka_is_down(rd_kafka_resp_err_t code)
     /* __TRANSPORT is about one broker, and no news: connections that are idle are closed. */
     return code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || code == RD_KAFKA_RESP_ERR__SSL ||
            code == RD_KAFKA_RESP_ERR__AUTHENTICATION;
+}
+
+bool ab_kafka_is_about_our_certificate(const char *text)
+{
+    const char *said = strstr(text, ALERT);
+    long alert = said == NULL ? 0 : strtol(said + strlen(ALERT), NULL, 10);
+    return (alert >= SSL_AD_BAD_CERTIFICATE && alert <= SSL_AD_CERTIFICATE_UNKNOWN) ||
+           alert == SSL_AD_UNKNOWN_CA || alert == SSL_AD_CERTIFICATE_REQUIRED;
 }
 
 ab_err ab_kafka_err(rd_kafka_resp_err_t code)

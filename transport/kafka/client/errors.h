@@ -18,3 +18,6 @@ ab_err ab_kafka_fail(ab_error *err, rd_kafka_resp_err_t code, const char *what);
 bool ab_kafka_is_missing(rd_kafka_resp_err_t code);
 /** True when the code says that no broker can be reached. */
 bool ab_kafka_is_down(rd_kafka_resp_err_t code);
+/** True when what librdkafka says of a connection is that the broker refused our certificate, or
+ * that it wants one and got none. Any thread. */
+bool ab_kafka_is_about_our_certificate(const char *text);

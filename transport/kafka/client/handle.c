@@ -77,12 +77,23 @@ static void keep_reason(ab_kafka_host *host, rd_kafka_resp_err_t code, const cha
     bool of_a_connection = code == RD_KAFKA_RESP_ERR__TRANSPORT ||
                            code == RD_KAFKA_RESP_ERR__RESOLVE || code == RD_KAFKA_RESP_ERR__SSL ||
                            code == RD_KAFKA_RESP_ERR__AUTHENTICATION;
-    if (of_a_connection && text != NULL)
+    if (of_a_connection)
         snprintf(host->broker_why, sizeof(host->broker_why), "%s", text);
 }
 
-void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text)
+/* Brokers say of every certificate that they refuse no more than that it is unknown. */
+static const char *advice_on(const char *text)
 {
+    return text != NULL && ab_kafka_is_about_our_certificate(text)
+               ? "the broker refuses our certificate, or wants one and got none: correct "
+                 "kafka.tls.cert, for which argobusctl check says what is wrong: "
+               : "";
+}
+
+void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *reason)
+{
+    char text[AB_ERROR_TEXT_MAX];
+    (void)snprintf(text, sizeof(text), "%s%s", advice_on(reason), reason == NULL ? "" : reason);
     keep_reason(host, code, text);
     if (ab_kafka_is_down(code)) {
         host->broker = code;

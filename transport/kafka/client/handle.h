@@ -82,5 +82,6 @@ typedef struct ab_kafka_job {
 /** Run it; `run` and `done` are set. */
 void ab_kafka_job_start(ab_kafka_host *host, ab_kafka_job *job);
 
-/** Log a broker-side error, each kind once a minute; keeps `broker` up to date. */
-void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *text);
+/** Log a broker-side error, each kind once a minute; keeps `broker` up to date. `reason`: what
+ * librdkafka says, or NULL. */
+void ab_kafka_host_error(ab_kafka_host *host, rd_kafka_resp_err_t code, const char *reason);

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -194,12 +195,34 @@ static void a_broker_that_is_not_reached_has_one_line(void **state)
     (void)fclose(lines);
 }
 
+static const char *reason_kept(fixture *f, const char *text)
+{
+    ab_kafka_host_error(&f->host, RD_KAFKA_RESP_ERR__TRANSPORT, text);
+    return f->host.broker_why;
+}
+
+/* Brokers in Java say this of one that has expired, too. */
+static void who_has_a_certificate_that_the_broker_refuses_learns_what_to_look_at(void **state)
+{
+    static const char unknown[] = "ssl://b:1: Receive failed: error:0A000416:SSL routines::sslv3 "
+                                  "alert certificate unknown: SSL alert number 46 (after 1ms)";
+    static const char other[] = "ssl://b:1: SSL handshake failed: error:0A000410:SSL routines::"
+                                "sslv3 alert handshake failure: SSL alert number 40 (after 1ms)";
+    (void)state;
+    fixture f;
+    set_up(&f);
+    assert_non_null(strstr(reason_kept(&f, unknown), "argobusctl check says what is wrong: ssl:"));
+    assert_string_equal(reason_kept(&f, other), other);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_handles_share_a_turn_and_take_turns),
         cmocka_unit_test(a_handle_that_is_closed_leaves_no_other_behind),
         cmocka_unit_test(a_broker_that_is_not_reached_has_one_line),
+        cmocka_unit_test(who_has_a_certificate_that_the_broker_refuses_learns_what_to_look_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

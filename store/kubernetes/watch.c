@@ -84,15 +84,17 @@ static void again(ab_kube_watcher *w, enum attempt next, int64_t ms)
     (void)uv_timer_start(&w->timer, on_timer, (uint64_t)ms, 0);
 }
 
-/* Report it and try again after a while. */
+/* Report it and try again after a while. A proxy's page may ask for an hour (Retry-After), and
+ * nothing would be seen for so long though the server is back after a minute. */
 static void trouble(ab_kube_watcher *w, enum attempt next, const ab_error *err,
                     int64_t retry_after_ms)
 {
     ab_error told = *err;
     int64_t pause = ab_backoff_next(&w->backoff);
+    int64_t asked = retry_after_ms < RETRY_MAX_MS ? retry_after_ms : RETRY_MAX_MS;
     w->failed = true;
     explain(w, &told);
-    again(w, next, retry_after_ms > pause ? retry_after_ms : pause);
+    again(w, next, asked > pause ? asked : pause);
     ab_kube_collection_fault(&w->of, &told);
 }
 

@@ -301,6 +301,13 @@ class Reading(Case):
         refused, taken = [r.time for r in self.api.asked("GET", LIST)][:2]
         self.assertGreaterEqual(taken - refused, 3.9)
 
+    def test_a_list_that_is_refused_for_an_hour_is_asked_for_after_a_minute(self):
+        self.api.fault(lambda r: r.path.endswith(LIST),
+                       lambda r: r.refuse(503, "ServiceUnavailable", "maintenance", headers=["Retry-After: 3600"]), times=1)
+        store = self.start()
+        store.fault("applications", "maintenance")
+        store.change("synced")
+
     def test_only_applications_that_fit_the_selector_are_asked_for(self):
         self.synced("store.kubernetes.selector=team=a,!old")
         self.api.await_watch(LIST)

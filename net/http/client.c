@@ -413,6 +413,7 @@ static bool prepare(ab_http_call *c, const ab_http_request *r)
     curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(c->easy, CURLOPT_FRESH_CONNECT, r->once ? 1L : 0L);
     return ab_http_easy_set_url(c->easy, r->url, c->http->sni, &c->connect_to, &c->headers) &&
            set_headers(c, r->headers) && set_body(c->easy, r->method, r->body);
 }

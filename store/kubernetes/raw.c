@@ -106,6 +106,7 @@ static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authoriz
                                               .url = url,
                                               .headers = (const char *const *)c->lines,
                                               .body = c->request.body,
+                                              .once = strcmp(c->request.method, "GET") != 0,
                                               .timeout_ms = c->request.timeout_ms,
                                               .on_head = on_head,
                                               .on_data = on_data,

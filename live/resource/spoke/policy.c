@@ -5,6 +5,8 @@
  */
 #include "live/resource/spoke/policy.h"
 
+#include "base/json/span.h"
+
 #include <string.h>
 
 static const ab_resource_verb USUAL[] = {
@@ -115,21 +117,50 @@ static ab_resource_decision decide_connect(const ab_resource_policy *p, const ab
     return p->exec ? AB_RESOURCE_ALLOWED : refuse(why, "live.exec is false");
 }
 
-/* Patches that can only write values. JSON patches can test one, and copy it to where it is shown.
- * Of what has no type, or one that is not known here, only the API server knows what it does. */
-static bool only_writes(ab_str type)
+/* Patches that are read here as the API server reads them. JSON patches can test a value, and copy
+ * it to where it is shown; of what has no type, or one that is not known here, only the API server
+ * knows what it does. */
+static bool is_merge(ab_str type)
 {
     static const char *const TYPES[] = {"application/merge-patch+json",
-                                        "application/strategic-merge-patch+json",
-                                        "application/apply-patch+yaml", NULL};
+                                        "application/strategic-merge-patch+json", NULL};
     const char *end = type.len == 0 ? NULL : memchr(type.ptr, ';', type.len);
     return ab_str_is_one_of((ab_str){type.ptr, end == NULL ? type.len : (size_t)(end - type.ptr)},
                             TYPES);
 }
 
-/* Two ways around a mask: writing what was shown masked over the value, and patches that read. */
+static bool is_of_values(ab_spanv member)
+{
+    static const char *const HOLDERS[] = {"data", "stringData", NULL};
+    ab_str raw = ab_span_raw_key(member);
+    ab_buf name;
+    ab_buf_init(&name, raw.len + 1);
+    bool found = !ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &name) ||
+                 ab_buf_status(&name) != AB_ERR_OK || ab_str_is_one_of(ab_buf_str(&name), HOLDERS);
+    ab_buf_fini(&name);
+    return found;
+}
+
+/* A merge patch whose outcome does not depend on the values of what it changes. */
+static bool spares_values(ab_str patch)
+{
+    ab_span *doc = NULL;
+    if (ab_span_parse(patch, &doc, NULL) != AB_ERR_OK)
+        return false;
+    bool spares = ab_span_typeof(ab_span_root(doc)) == AB_SPAN_OBJECT;
+    for (ab_spanv v = ab_span_first(ab_span_root(doc)); spares && ab_span_present(v);
+         v = ab_span_next(v))
+        spares = !is_of_values(v);
+    ab_span_wipe(doc);
+    return spares;
+}
+
+/* Three ways around a mask: writing what was shown masked over the value, patches that read, and
+ * writing a guess. A right one changes nothing, which shows in resourceVersion and managedFields; a
+ * wrong one does no harm as a dry run, or where the Secret is immutable; and it is a conflict for
+ * server-side apply. */
 static ab_resource_decision decide_secret(const ab_resource_policy *p, const ab_resource_map *m,
-                                          ab_str type, ab_error *why)
+                                          ab_str type, ab_str body, ab_error *why)
 {
     if (p->secrets == AB_RESOURCE_SECRETS_REFUSED)
         return refuse(why, "live.kubernetes.secrets is refused");
@@ -137,9 +168,10 @@ static ab_resource_decision decide_secret(const ab_resource_policy *p, const ab_
         return refuse(why, "tokens need live.kubernetes.secrets: clear");
     if (m->verb == AB_RESOURCE_UPDATE)
         return refuse(why, "replacing a Secret needs live.kubernetes.secrets: clear");
-    if (m->verb == AB_RESOURCE_PATCH && !only_writes(type))
-        return refuse(why, "patches of Secrets, other than merge patches and applied "
-                           "configurations, need live.kubernetes.secrets: clear");
+    if (m->verb == AB_RESOURCE_PATCH && !(is_merge(type) && spares_values(body)))
+        return refuse(why, "patches of Secrets, other than merge patches without data and "
+                           "stringData, need live.kubernetes.secrets: clear: their outcome shows "
+                           "whether a value was guessed");
     return AB_RESOURCE_ALLOWED;
 }
 
@@ -155,7 +187,8 @@ static ab_resource_decision decide_managed(const ab_resource_map *m, ab_error *w
 }
 
 ab_resource_decision ab_resource_policy_decide(const ab_resource_policy *p,
-                                               const ab_resource_map *m, ab_str type, ab_error *why)
+                                               const ab_resource_map *m, ab_str type, ab_str body,
+                                               ab_error *why)
 {
     ab_resource_decision d = AB_RESOURCE_ALLOWED;
     if (p->reach == AB_RESOURCE_OFF)
@@ -171,7 +204,7 @@ ab_resource_decision ab_resource_policy_decide(const ab_resource_policy *p,
         d = refuse(why, "live.kubernetes.namespaces does not match the namespace");
     if (d == AB_RESOURCE_ALLOWED && p->secrets != AB_RESOURCE_SECRETS_CLEAR &&
         (is_secret(m) || is_token(m)))
-        d = decide_secret(p, m, type, why);
+        d = decide_secret(p, m, type, body, why);
     if (d == AB_RESOURCE_ALLOWED && p->reach == AB_RESOURCE_MANAGED)
         d = decide_managed(m, why);
     return d;

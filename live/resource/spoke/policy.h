@@ -73,10 +73,11 @@ void ab_resource_policy_fini(ab_resource_policy *p);
  * Decide.
  *
  * @param type  Content-Type of the body; absent: none
+ * @param body  it; absent: none
  * @param why   REFUSED: what refuses it, for people
  */
 ab_resource_decision ab_resource_policy_decide(const ab_resource_policy *p,
-                                               const ab_resource_map *m, ab_str type,
+                                               const ab_resource_map *m, ab_str type, ab_str body,
                                                ab_error *why);
 /** True when answers to this request hold Secrets that are to be masked. */
 bool ab_resource_policy_masks(const ab_resource_policy *p, const ab_resource_map *m);

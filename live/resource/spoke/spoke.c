@@ -346,7 +346,8 @@ static void judge(request *r)
         return;
     }
     ab_str type = ab_live_field_find(r->fields.list, r->fields.count, "content-type");
-    ab_resource_decision d = ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, &why);
+    ab_resource_decision d =
+        ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, ab_buf_str(&r->body), &why);
     if (d != AB_RESOURCE_REFUSED && r->spoke->env.api.ops == NULL)
         answer_refusal(r, 503, "the agent has no access to a Kubernetes API server");
     else if (d != AB_RESOURCE_REFUSED && r->map.verb == AB_RESOURCE_CONNECT)

@@ -249,7 +249,7 @@ static void judge(ab_resource_terminal *t)
         return;
     }
     ab_resource_decision d =
-        ab_resource_policy_decide(&t->spoke->env.policy, &t->map, AB_STR_NONE, &why);
+        ab_resource_policy_decide(&t->spoke->env.policy, &t->map, AB_STR_NONE, AB_STR_NONE, &why);
     if (d == AB_RESOURCE_REFUSED)
         refuse(t, 403, why.text);
     else if (t->spoke->env.api.ops == NULL)

@@ -189,10 +189,38 @@ class Managed(Access):
             self.assertEqual((shown.code, shown.json()["data"]), (200, {"password": "++++++++"}))
             self.assertNotIn(b"aHVudGVyMg", shown.body)
             self.assertNotIn(b"hunter2", shown.body)
-        patched = self.ask("PATCH", self.path("secrets", "s"), {"stringData": {"b": "c"}}, content_type=MERGE)
-        self.assertEqual((patched.code, patched.json()["data"]), (200, {"password": "++++++++", "b": "++++++++"}))
-        stored = self.bare("GET", self.path("secrets", "s")).json()["data"]
-        self.assertEqual(stored, {"password": "aHVudGVyMg==", "b": "Yw=="})
+        patch = {"metadata": {"labels": {"a": "b"}}}
+        patched = self.ask("PATCH", self.path("secrets", "s"), patch, content_type=MERGE)
+        self.assertEqual((patched.code, patched.json()["data"]), (200, {"password": "++++++++"}))
+        stored = self.bare("GET", self.path("secrets", "s")).json()
+        self.assertEqual((stored["metadata"]["labels"], stored["data"]), ({"a": "b"}, {"password": "aHVudGVyMg=="}))
+
+    def told(self, ask, query, patch, content_type):
+        """What tells one guess from another: the status, and whether the Secret would be another one."""
+        answer = ask("PATCH", self.path("secrets", "s") + query, body=patch, content_type=content_type)
+        metadata = answer.json().get("metadata", {})
+        return answer.code, metadata.get("resourceVersion"), len(metadata.get("managedFields", []))
+
+    def test_no_write_of_a_secret_tells_whether_a_value_was_guessed(self):
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": self.tracked},
+                  "stringData": {"password": "hunter2"}}
+        self.apply(secret)
+        strategic, applied = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
+        query = "?dryRun=All&fieldManager=x"
+        for kept in ({}, {"immutable": True}):
+            if kept:
+                self.bare("PATCH", self.path("secrets", "s"), body=kept, content_type=MERGE)
+            right, wrong = (json.dumps({"apiVersion": "v1", "kind": "Secret", "data": {"password": value}, **kept})
+                            for value in ("aHVudGVyMg==", "aHVudGVyMw=="))
+            for content_type in (MERGE, strategic, applied):
+                with self.subTest(content_type=content_type, kept=kept):
+                    self.assertNotEqual(self.told(self.bare, query, right, content_type),
+                                        self.told(self.bare, query, wrong, content_type))
+                    self.assertEqual(self.told(self.ask, query, right, content_type),
+                                     self.told(self.ask, query, wrong, content_type))
+                    answer = self.ask("PATCH", self.path("secrets", "s") + query, right, content_type=content_type)
+                    self.assertEqual(answer.code, 403)
+                    self.assertIn("live.kubernetes.secrets", answer.json()["message"])
 
     def patch_of_types(self, name, patch, types):
         connection = self.connect()
@@ -218,7 +246,7 @@ class Managed(Access):
     def test_what_is_said_of_an_invalid_patch_of_a_secret_holds_no_value_of_it(self):
         self.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": self.tracked},
                     "stringData": {"password": "hunter2"}})
-        for query, patch in (("", {"data": {"other": 5}}), ("?fieldValidation=Strict", {"other": "x"})):
+        for query, patch in (("", {"metadata": {"labels": 5}}), ("?fieldValidation=Strict", {"other": "x"})):
             path = self.path("secrets", "s") + query
             quoted = self.bare("PATCH", path, body=patch, content_type=MERGE)
             self.assertIn(b"aHVudGVyMg", quoted.body, "the API server quotes nothing: this test shows nothing")

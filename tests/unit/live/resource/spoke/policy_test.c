@@ -11,6 +11,9 @@
 static const ab_option ROWS[] = {AB_RESOURCE_POLICY_OPTION_ROWS};
 static const ab_options TABLE = {ROWS, sizeof(ROWS) / sizeof(ROWS[0])};
 
+/* The body of each request: a patch that sets no value of a Secret. */
+#define LABEL "{\"metadata\":{\"labels\":{\"data\":\"x\"}}}"
+
 /* `set`: "key=value" each, ended by NULL */
 static ab_err load(const char *const *set, ab_resource_policy *p, ab_error *err)
 {
@@ -44,7 +47,8 @@ static void check(const sample *samples, size_t count)
         assert_int_equal(load(s->set, &p, NULL), AB_ERR_OK);
         assert_int_equal(ab_resource_map_read(ab_str_of(s->method), ab_str_of(s->target), &m, NULL),
                          AB_ERR_OK);
-        if (ab_resource_policy_decide(&p, &m, ab_str_of(s->type), &why) != s->decision)
+        if (ab_resource_policy_decide(&p, &m, ab_str_of(s->type), AB_STR(LABEL), &why) !=
+            s->decision)
             fail_msg("%s %s: expected %d (%s)", s->method, s->target, s->decision, why.text);
         if (s->why != NULL && strstr(why.text, s->why) == NULL)
             fail_msg("%s %s: %s", s->method, s->target, why.text);
@@ -162,16 +166,17 @@ static void namespaces_hold_for_every_way(void **state)
 
 #define SECRET "/api/v1/namespaces/a/secrets/s"
 #define TOKEN  "/api/v1/namespaces/a/serviceaccounts/s/token"
+#define MERGE  "application/merge-patch+json"
 
 static void secrets_stay_what_they_are(void **state)
 {
     (void)state;
     static const sample SAMPLES[] = {
         {{0}, "GET", SECRET, NULL, ASK, NULL},
-        {{0}, "PATCH", SECRET, "application/merge-patch+json", ASK, NULL},
-        {{0}, "PATCH", SECRET, "application/merge-patch+json; charset=utf-8", ASK, NULL},
+        {{0}, "PATCH", SECRET, MERGE, ASK, NULL},
+        {{0}, "PATCH", SECRET, MERGE "; charset=utf-8", ASK, NULL},
         {{0}, "PATCH", SECRET, "application/strategic-merge-patch+json", ASK, NULL},
-        {{0}, "PATCH", SECRET, "application/apply-patch+yaml", ASK, NULL},
+        {{0}, "PATCH", SECRET, "application/apply-patch+yaml", NO, "secrets: clear"},
         {{0}, "PATCH", SECRET, "application/json-patch+json", NO, "secrets: clear"},
         {{0}, "PATCH", SECRET, "application/json-patch+json;a=b", NO, "secrets: clear"},
         {{0}, "PATCH", SECRET, "", NO, "secrets: clear"},
@@ -197,6 +202,45 @@ static void secrets_stay_what_they_are(void **state)
          NULL},
     };
     CHECK(SAMPLES);
+}
+
+static ab_resource_decision decide_patch(const char *secrets, const char *type, const char *body,
+                                         ab_error *why)
+{
+    ab_resource_policy p;
+    ab_resource_map m;
+    assert_int_equal(load((const char *const[]){secrets, NULL}, &p, NULL), AB_ERR_OK);
+    assert_int_equal(ab_resource_map_read(AB_STR("PATCH"), AB_STR(SECRET), &m, NULL), AB_ERR_OK);
+    ab_resource_decision d =
+        ab_resource_policy_decide(&p, &m, ab_str_of(type), ab_str_of(body), why);
+    ab_resource_policy_fini(&p);
+    return d;
+}
+
+static void no_patch_of_a_masked_secret_is_a_guess_at_a_value(void **state)
+{
+    static const char *const BODIES[] = {"{\"data\":{\"a\":\"Yg==\"}}",
+                                         "{\"stringData\":{\"a\":\"b\"}}",
+                                         "{\"d\\u0061ta\":{\"a\":\"Yg==\"}}",
+                                         "{\"metadata\":{},\"data\":{}}",
+                                         "{\"\\ud800\":1}",
+                                         "data: {}",
+                                         "[{\"data\":{}}]",
+                                         "\"data\"",
+                                         "",
+                                         NULL};
+    static const char *const TYPES[] = {MERGE, "application/strategic-merge-patch+json"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(BODIES) / sizeof(BODIES[0]); i++) {
+        for (size_t t = 0; t < 2; t++) {
+            ab_error why = {0};
+            assert_int_equal(
+                decide_patch("live.kubernetes.secrets=masked", TYPES[t], BODIES[i], &why), NO);
+            assert_non_null(strstr(why.text, "whether a value was guessed"));
+        }
+        assert_int_equal(decide_patch("live.kubernetes.secrets=clear", MERGE, BODIES[i], NULL),
+                         ASK);
+    }
 }
 
 static void terminals_need_their_own_option(void **state)
@@ -270,6 +314,7 @@ int main(void)
         cmocka_unit_test(verbs_are_those_that_are_named),
         cmocka_unit_test(namespaces_hold_for_every_way),
         cmocka_unit_test(secrets_stay_what_they_are),
+        cmocka_unit_test(no_patch_of_a_masked_secret_is_a_guess_at_a_value),
         cmocka_unit_test(terminals_need_their_own_option),
         cmocka_unit_test(only_masked_secrets_are_masked),
         cmocka_unit_test(a_wrong_option_is_named),

@@ -380,7 +380,10 @@ static void what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told(void
         "\\\"{\\\\\\\"data\\\\\\\":{\\\\\\\"a\\\\\\\":\\\\\\\"aHVudGVy\\\\\\\"}}\\\"\","
         "\"reason\":\"Invalid\",\"code\":422}";
     fixture *f = *state;
-    ask(f, "PATCH", "/api/v1/namespaces/web/secrets/s");
+    begin_asking(f, "PATCH", "/api/v1/namespaces/web/secrets/s");
+    assert_int_equal(ab_live_stream_send(f->stream, AB_STR("{\"metadata\":{\"labels\":5}}")),
+                     AB_ERR_OK);
+    ab_live_stream_end(f->stream);
     server_begins(f, 422);
     server_sends(f, said);
     server_ends(f, AB_ERR_OK);

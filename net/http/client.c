@@ -30,7 +30,8 @@ static void detach(ab_http_call *c)
     if (!c->added)
         return;
     curl_multi_remove_handle(ab_http_loop_multi(c->http->curl), c->easy);
-    ab_http_loop_nudge(c->http->curl);
+    if (!c->http->only_http1)
+        ab_http_loop_nudge(c->http->curl);
 }
 
 static void drop(ab_http_call *c)
@@ -349,6 +350,7 @@ ab_err ab_http_reconfigure(ab_http *h, const ab_http_options *options, ab_error 
     free(h->sni);
     h->model = model;
     h->sni = sni;
+    h->only_http1 = options->http1;
     return AB_ERR_OK;
 }
 

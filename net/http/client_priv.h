@@ -43,6 +43,7 @@ struct ab_http {
     LIST_HEAD(, ab_http_call) calls;
     uint64_t heard;  /* when something came last, of any call */
     bool is_http1;   /* what came last: each call has a connection, which ends with it */
+    bool only_http1; /* as the options say: no call has read what another one waits for */
     uv_timer_t kick; /* active: a call is kicked */
     unsigned handles;
     bool freed; /* by an upcall; nothing is touched any more, the loop frees the memory */

@@ -95,3 +95,4 @@
 #define AB_ANN_FORMER_UID     "argobus.io/former-source-uid" /* agent: source-uid while managed */
 #define AB_ANN_MODE           "argobus.io/mode"              /* hub: cluster Secret, of its agent */
 #define AB_ANN_STATUS_VERSION "argobus.io/status-version"    /* hub: epoch.version/agent of it */
+#define AB_ANN_NAME           "argobus.io/name" /* both: of the object that it was written on */

@@ -161,12 +161,15 @@ void ab_agent_drop_source(ab_agent_object *o)
         ab_map_drop(o->agent->sources, count);
 }
 
-/* The source that it names is another object's: a user has copied that one with its annotations.
+/* It names another object, or the source of one: a user has copied that one with its annotations.
  * Nobody has sent this one, and nobody will end it. */
 static bool is_copy(const ab_agent_object *o, const ab_object *local)
 {
-    return o->source == SOURCE_NONE &&
-           ab_map_find(o->agent->sources, ab_object_annotation(local, AB_ANN_SOURCE_UID)) != NULL;
+    if (ab_agent_has_source(o))
+        return false;
+    return ab_is_renamed_copy(local) ||
+           (o->source == SOURCE_NONE &&
+            ab_map_find(o->agent->sources, ab_object_annotation(local, AB_ANN_SOURCE_UID)) != NULL);
 }
 
 static ab_digest uid_digest(const ab_object *local)

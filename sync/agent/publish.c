@@ -216,7 +216,8 @@ ab_err ab_agent_own(const ab_object *local, bool copied, ab_buf *out)
     const ab_app_edit edit = {
         .annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
                         {AB_ANN_PRINCIPAL_UID, AB_STR_NONE},
+                        {AB_ANN_NAME, AB_STR_NONE},
                         {copied ? AB_ANN_REMAPPED : AB_ANN_FORMER_UID, copied ? AB_STR_NONE : uid}},
-        .annotation_count = 3};
+        .annotation_count = 4};
     return ab_app_edited(local, &edit, out);
 }

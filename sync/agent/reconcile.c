@@ -48,7 +48,7 @@ static void decide_was_managed(ab_agent_object *o, const ab_object *local)
     ab_buf text;
     bool copied = !ab_agent_is_autonomous(o->agent);
     if (copied)
-        AB_INFO(o->agent->env.log, SYNC,
+        AB_WARN(o->agent->env.log, SYNC,
                 "object is a copy that a user made: removing the annotations of the original",
                 AB_KV("object", (const char *)o->key));
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);

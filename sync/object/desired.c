@@ -12,6 +12,12 @@ ab_str ab_source_uid(const ab_object *o)
     return uid.len > 0 ? uid : ab_object_uid(o);
 }
 
+bool ab_is_renamed_copy(const ab_object *o)
+{
+    ab_str name = ab_object_annotation(o, AB_ANN_NAME);
+    return name.len > 0 && !ab_str_eq(name, ab_object_name(o));
+}
+
 static void render_destination(ab_spanw *w, ab_spanv destination)
 {
     static const char *const replaced[] = {"name", "server", NULL};
@@ -49,6 +55,7 @@ static void render_annotations(ab_spanw *w, const ab_object *desired, const ab_o
     const ab_merge_rule rules[] = {
         {.name = AB_ANN_SOURCE_UID, .value = p->source_uid},
         {.name = AB_ANN_PRINCIPAL_UID, .value = p->principal_uid},
+        {.name = AB_ANN_NAME, .value = ab_object_name(desired)},
         {.name = AB_ANN_REMAPPED,
          .value = p->remapped ? AB_STR("true") : AB_STR_NONE,
          .dropped = !p->remapped},

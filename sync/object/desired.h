@@ -45,3 +45,7 @@ AB_MUST_USE ab_err ab_desired_digest(const ab_object *o, ab_digest *out);
 
 /** UID of the source: annotation source-uid, else metadata.uid. */
 ab_str ab_source_uid(const ab_object *o);
+
+/** Does it say that argobus wrote it under another name? Then a user has copied it, with all its
+ * annotations. What former versions and other programs wrote does not say it. */
+bool ab_is_renamed_copy(const ab_object *o);

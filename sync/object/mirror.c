@@ -122,7 +122,7 @@ static void keep_or_set(ab_spanw *w, const ab_object *hub, const char *name, ab_
 }
 
 static void render_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
-                               const ab_mirror_params *m)
+                               ab_str name, const ab_mirror_params *m)
 {
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
@@ -136,6 +136,7 @@ static void render_annotations(ab_spanw *w, const ab_object *source, const ab_ob
     }
     ab_spanw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
     ab_spanw_key_str(w, AB_ANN_MIRROR, m->stamp);
+    ab_spanw_key_str(w, AB_ANN_NAME, name);
     keep_or_set(w, hub, AB_ANN_STATUS_VERSION, AB_STR_NONE);
     ab_spanw_object_end(w);
 }
@@ -152,7 +153,7 @@ static ab_err render_metadata(ab_spanw *w, const ab_object *source, const ab_obj
     ab_spanw_key_str(w, "name", name);
     ab_spanw_key_str(w, "namespace", namespace);
     ab_spanw_member(w, ab_object_meta(source, "labels"));
-    render_annotations(w, source, hub, m);
+    render_annotations(w, source, hub, name, m);
     ab_spanw_object_end(w);
     return AB_ERR_OK;
 }

@@ -55,6 +55,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     p->over = ab_map_new();
     p->records_by_agent = ab_map_new();
     p->own_projects = ab_map_new();
+    p->copies = ab_map_new();
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
@@ -67,7 +68,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_err e = init_watermark(p);
     if (e != AB_ERR_OK || p->peers == NULL || p->apps == NULL || p->shared == NULL ||
         p->mirrors == NULL || p->over == NULL || p->records_by_agent == NULL ||
-        p->own_projects == NULL) {
+        p->own_projects == NULL || p->copies == NULL) {
         ab_principal_free(p);
         return AB_ERR_NOMEM;
     }
@@ -88,6 +89,7 @@ void ab_principal_free(ab_principal *p)
     ab_map_free(p->over, NULL);
     ab_map_free(p->records_by_agent, NULL);
     ab_map_free(p->own_projects, NULL);
+    ab_map_free(p->copies, NULL);
     ab_watermark_store_fini(&p->watermark);
     free(p);
 }

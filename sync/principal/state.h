@@ -134,6 +134,7 @@ struct ab_principal {
     ab_map *over; /* agent -> the newest version of what ended and is in no record */
     ab_map *records_by_agent;
     ab_map *own_projects; /* keys of the AppProjects here that are nobody's mirrors */
+    ab_map *copies;       /* keys of copies of mirrors that have another name: said in the log */
     ab_link open;         /* agents that take the hub's objects; who asked last comes first */
     uint64_t asks;        /* how often an agent wanted shared objects */
     uint64_t notes;       /* how many versions of shared objects the store has shown */

@@ -73,9 +73,30 @@ static struct mirror *updated_mirror(ab_principal *p, const ab_object *object)
     return m != NULL || owner.len == 0 ? m : ab_mirror_for(p, key, owner);
 }
 
+/* Nothing is done about it, but for its user it may look like a mirror. */
+static void note_copy(const ab_principal *p, const ab_object *object, bool exists)
+{
+    ab_str key = ab_str_of(ab_object_key(object));
+    bool noted = ab_map_find(p->copies, key) != NULL;
+    if (noted == (exists && ab_mirror_is_renamed_copy(object)))
+        return;
+    if (noted) {
+        (void)ab_map_take(p->copies, key);
+        return;
+    }
+    AB_WARN(p->env.log, SYNC,
+            "object is a copy that a user made of a mirror: it belongs to the control plane, and "
+            "follows no agent",
+            AB_KV("object", ab_object_key(object)),
+            AB_KV("copy_of", ab_object_annotation(object, AB_ANN_NAME)));
+    if (ab_map_put(p->copies, key, p->copies, NULL) != AB_ERR_OK)
+        AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
+}
+
 void ab_mirror_on_updated(ab_principal *p, ab_object *object)
 {
     struct mirror *m = updated_mirror(p, object);
+    note_copy(p, object, true);
     ab_mirror_note_own_project(p, object, true);
     if (m == NULL)
         return;
@@ -104,6 +125,7 @@ static void note_absent(struct mirror *m, bool observed)
 void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observed)
 {
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(ab_object_key(object)));
+    note_copy(p, object, false);
     ab_mirror_note_own_project(p, object, false);
     if (m == NULL)
         return;

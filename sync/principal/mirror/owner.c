@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/kind/kind.h"
+#include "sync/object/desired.h"
 #include "sync/stamp.h"
 
 /* Of what a managed agent has, which names its principal, or this very object, as no mirror does;
@@ -26,9 +27,19 @@ ab_str ab_mirror_owner(const ab_object *hub)
     return stamp.agent;
 }
 
-bool ab_mirror_is_one(const ab_object *hub)
+static bool has_source(const ab_object *hub)
 {
     const ab_kind *kind = ab_kind_of(ab_object_kind(hub));
     return kind != NULL && kind->mirroring != AB_NOT_MIRRORED &&
-           ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0 && !is_copy(hub);
+           ab_object_annotation(hub, AB_ANN_SOURCE_UID).len > 0;
+}
+
+bool ab_mirror_is_one(const ab_object *hub)
+{
+    return has_source(hub) && !is_copy(hub) && !ab_is_renamed_copy(hub);
+}
+
+bool ab_mirror_is_renamed_copy(const ab_object *hub)
+{
+    return has_source(hub) && !is_copy(hub) && ab_is_renamed_copy(hub);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Whether an object of the control plane is a mirror, by its annotations. Users copy objects with
- * them, from cluster to cluster and from namespace to namespace (kubectl get -o yaml, kubectl
- * apply): a copy is an object of its own, and no mirror.
+ * them, from cluster to cluster, from namespace to namespace, and under another name (kubectl get
+ * -o yaml, kubectl apply): a copy is an object of its own, and no mirror.
  */
 #pragma once
 
@@ -13,3 +13,5 @@
 ab_str ab_mirror_owner(const ab_object *hub);
 /** Is it a mirror, ours or another program's? */
 bool ab_mirror_is_one(const ab_object *hub);
+/** Is it none only because it has another name than the mirror that it was copied from? */
+bool ab_mirror_is_renamed_copy(const ab_object *hub);

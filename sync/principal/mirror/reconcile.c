@@ -187,6 +187,12 @@ static ab_err digest_text(const ab_buf *text, ab_digest *out)
     return e;
 }
 
+/* Else a former version wrote it. */
+static bool names_itself(const ab_object *hub)
+{
+    return ab_object_annotation(hub, AB_ANN_NAME).len > 0;
+}
+
 /* All but the status. @return true when a write is under way, or failed */
 static bool place(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
@@ -209,7 +215,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     } else if (e != AB_ERR_OK) {
         ab_reconcile_fail(&m->record, e, NULL);
     } else {
-        if (!demand.due && refused == m->project_refused)
+        if (!demand.due && refused == m->project_refused && names_itself(hub))
             note_revert(m, "change to a mirror at the control plane reverted");
         ab_reconcile_apply_text(&m->record, &text, ab_object_version(hub));
     }
@@ -351,8 +357,9 @@ static void hand_over(struct mirror *m, const ab_object *hub)
 {
     const ab_app_edit edit = {.annotations = {{AB_ANN_SOURCE_UID, AB_STR_NONE},
                                               {AB_ANN_MIRROR, AB_STR_NONE},
+                                              {AB_ANN_NAME, AB_STR_NONE},
                                               {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
-                              .annotation_count = 3};
+                              .annotation_count = 4};
     if (m->source != MIRROR_NONE) {
         m->record.purpose = FOR_RELEASE;
         ab_reconcile_save(&m->record, &(ab_received_state){.version = m->version,

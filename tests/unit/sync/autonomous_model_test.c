@@ -44,6 +44,8 @@ static void check_removal(const ab_object *mirror)
 
 static void on_hub_write(const ab_object *before, const ab_object *after)
 {
+    if (before != NULL && is_user_copy(before))
+        broken("a user's copy of a mirror was touched");
     if (before != NULL && !is_follower(before))
         broken("an object that is no mirror was touched");
     if (after == NULL) {
@@ -165,6 +167,12 @@ static void hub_creates(int app)
     put_app(m.w.hub, "w1", name_of(app), own.theirs[app], "", "");
 }
 
+static void mirror_is_copied(int app)
+{
+    if (is_follower(hub(app)) && below(4) == 0)
+        copy_follower(m.w.hub, hub(app));
+}
+
 /* --- trouble --- */
 
 static void principal_is_lost(int app)
@@ -207,7 +215,7 @@ static void (*const actions[])(int app) = {
     hub_tampers,     hub_deletes,      controller_reports, controller_reports,  controller_acts,
     controller_acts, controller_syncs, agent_crashes,      principal_is_lost,   links_change,
     logs_change,     time_passes,      time_passes,        something_is_lost,   operator_asks,
-    mode_is_unknown, watches_break,    position_is_lost,
+    mode_is_unknown, watches_break,    position_is_lost,   mirror_is_copied,
 };
 
 /* --- rest --- */

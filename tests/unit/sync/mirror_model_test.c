@@ -38,6 +38,7 @@ static struct {
     uint64_t seed;
     uint64_t random;
     int numbers;
+    bool copies; /* users make some */
     /* By the number in the uid of an object of the hub. */
     bool own[UIDS_MAX];    /* it is the hub's own, not the principal's to change */
     bool placed[UIDS_MAX]; /* an agent has made an object for it, and may have it mirrored there */
@@ -105,11 +106,17 @@ static uint64_t hub_number(const ab_object *o)
     return n;
 }
 
+/* Made by a user from a mirror of another name. */
+static bool is_copy(const ab_object *o)
+{
+    return !ab_str_eq(ab_object_annotation(o, AB_ANN_NAME), ab_object_name(o));
+}
+
 /* The agent whose mirror it is; NULL: it is none. */
 static const struct node *mirrored_by(const ab_object *o)
 {
     ab_stamp stamp;
-    if (o == NULL || ab_object_annotation(o, AB_ANN_SOURCE_UID).len == 0 ||
+    if (o == NULL || ab_object_annotation(o, AB_ANN_SOURCE_UID).len == 0 || is_copy(o) ||
         !ab_stamp_parse(ab_object_annotation(o, AB_ANN_MIRROR), &stamp))
         return NULL;
     for (size_t i = 0; i < AGENTS; i++)
@@ -296,6 +303,23 @@ static void controller_reports(void)
     set_field(n->store, key, "status", status);
 }
 
+/* As a user does who makes it from a mirror of another name. */
+static void copy_annotations(const ab_object *from, const char *key)
+{
+    static const char *const names[] = {AB_ANN_NAME, AB_ANN_SOURCE_UID, AB_ANN_MIRROR,
+                                        AB_ANN_STATUS_VERSION};
+    char values[4][300];
+    if (mirrored_by(from) == NULL ||
+        ab_str_eq(ab_object_name(from), ab_object_name(fake_store_find(m.b.hub, key))))
+        return;
+    for (size_t i = 0; i < 4; i++)
+        snprintf(values[i], sizeof(values[i]), "%.*s",
+                 AB_STR_ARG(ab_object_annotation(from, names[i])));
+    trace("with the annotations of", ab_object_key(from), NULL);
+    for (size_t i = 0; i < 4; i++)
+        set_in(m.b.hub, key, "annotations", names[i], values[i]);
+}
+
 /* Under a name that a mirror would have, if nothing is there. */
 static void hub_creates(void)
 {
@@ -312,6 +336,8 @@ static void hub_creates(void)
         put_project(m.b.hub, name);
     else
         put_application(m.b.hub, agent, end);
+    if (m.copies && chance(2) == 0)
+        copy_annotations(any_of(m.b.hub), key);
     m.own[hub_number(fake_store_find(m.b.hub, key))] = true;
 }
 
@@ -522,10 +548,11 @@ static void check(void)
     }
 }
 
-static void run(uint64_t seed)
+static void run_with(uint64_t seed, bool copies)
 {
     memset(&m, 0, sizeof(m));
     m.random = m.seed = seed;
+    m.copies = copies;
     m.b.random = draw;
     m.b.on_hub_write = on_hub_write;
     m.b.on_local_write = on_local_write;
@@ -549,12 +576,17 @@ static void run(uint64_t seed)
     testbed_fini(&m.b);
 }
 
+static void run(uint64_t seed)
+{
+    run_with(seed, true);
+}
+
 static void histories_that_once_failed_end_well(void **state)
 {
     static const uint64_t seeds[] = {55, 62, 121, 880, 1460, 2064, 4671};
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
-        run(seeds[i]);
+        run_with(seeds[i], false);
 }
 
 static void every_history_ends_with_the_mirrors_of_those_who_have_the_names(void **state)

@@ -89,8 +89,20 @@ static void check_cascade(const ab_object *before)
         broken("what it deployed is deleted, which its user wanted to keep");
 }
 
+/* It loses what says that it follows another, and nothing else. */
+static void check_copy(const ab_object *before, const ab_object *after)
+{
+    if (after == NULL || ab_object_deleting(after) || spec_of(before) != spec_of(after) ||
+        is_follower(after))
+        broken("a user's copy was taken for what it was copied from");
+}
+
 static void on_local_write(const ab_object *before, const ab_object *after)
 {
+    if (before != NULL && is_user_copy(before)) {
+        check_copy(before, after);
+        return;
+    }
     if (before != NULL && after != NULL && ab_object_deleting(after) && !ab_object_deleting(before))
         check_cascade(before);
     if (before != NULL &&
@@ -394,6 +406,12 @@ static void hub_is_unreadable(int app)
         m.w.hidden = hub_key(app);
 }
 
+static void local_copies(int app)
+{
+    if (is_follower(local(app)) && below(4) == 0)
+        copy_follower(m.w.local, local(app));
+}
+
 static void (*const actions[])(int app) = {
     user_creates,
     user_creates,
@@ -429,6 +447,7 @@ static void (*const actions[])(int app) = {
     set_takes_ids_off,
     position_is_lost,
     agent_data_goes_back,
+    local_copies,
 };
 
 /* --- rest --- */

@@ -43,19 +43,19 @@ static void a_new_object_is_placed_in_the_agents_namespace(void **state)
     (void)state;
     const ab_desired_params params = {
         .namespace = AB_STR("argocd"), .source_uid = AB_STR("s-1"), .principal_uid = AB_STR("p-1")};
-    assert_placed(HEAD ID
-                  ",\"uid\":\"s-1\",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"],"
-                  "\"ownerReferences\":[{\"name\":\"set\"}],\"annotations\":{\"mine\":\"1\","
-                  "\"" AB_ANN_LAST_APPLIED "\":\"x\"}},\"spec\":{\"project\":\"default\","
-                  "\"destination\":{\"name\":\"w1\",\"namespace\":\"guestbook\",\"server\":\"x\"},"
-                  "\"odd\":" ODD "},\"status\":{\"x\":1}}",
-                  NULL, &params,
-                  "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
-                  "\"name\":\"a\",\"namespace\":\"argocd\",\"labels\":{\"l\":\"1\"},"
-                  "\"annotations\":{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID
-                  "\":\"s-1\",\"" AB_ANN_PRINCIPAL_UID "\":\"p-1\"},\"finalizers\":[\"f\"]},"
-                  "\"spec\":{\"project\":\"default\",\"destination\":{\"namespace\":\"guestbook\","
-                  "\"name\":\"in-cluster\",\"server\":\"\"},\"odd\":" ODD "}}");
+    assert_placed(
+        HEAD ID ",\"uid\":\"s-1\",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"f\"],"
+                "\"ownerReferences\":[{\"name\":\"set\"}],\"annotations\":{\"mine\":\"1\","
+                "\"" AB_ANN_LAST_APPLIED "\":\"x\"}},\"spec\":{\"project\":\"default\","
+                "\"destination\":{\"name\":\"w1\",\"namespace\":\"guestbook\",\"server\":\"x\"},"
+                "\"odd\":" ODD "},\"status\":{\"x\":1}}",
+        NULL, &params,
+        "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
+        "\"name\":\"a\",\"namespace\":\"argocd\",\"labels\":{\"l\":\"1\"},"
+        "\"annotations\":{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID "\":\"s-1\",\"" AB_ANN_PRINCIPAL_UID
+        "\":\"p-1\",\"" AB_ANN_NAME "\":\"a\"},\"finalizers\":[\"f\"]},"
+        "\"spec\":{\"project\":\"default\",\"destination\":{\"namespace\":\"guestbook\","
+        "\"name\":\"in-cluster\",\"server\":\"\"},\"odd\":" ODD "}}");
 }
 
 static void an_update_is_merged_into_what_stands_there(void **state)
@@ -79,8 +79,8 @@ static void an_update_is_merged_into_what_stands_there(void **state)
         "\"a\",\"namespace\":\"argocd\",\"uid\":\"local\",\"resourceVersion\":\"9\","
         "\"ownerReferences\":[],\"labels\":{\"theirs\":\"1\",\"l\":\"2\"},\"annotations\":{"
         "\"" AB_ANN_REFRESH "\":\"hard\",\"argobus.io/last-operation\":\"1.2/x\",\"theirs\":\"1\","
-        "\"" AB_ANN_SOURCE_UID "\":\"s-2\",\"" AB_ANN_PRINCIPAL_UID
-        "\":\"p-1\"},\"finalizers\":[\"theirs\"]},\"spec\":{\"project\":\"p\"},"
+        "\"" AB_ANN_SOURCE_UID "\":\"s-2\",\"" AB_ANN_PRINCIPAL_UID "\":\"p-1\",\"" AB_ANN_NAME
+        "\":\"a\"},\"finalizers\":[\"theirs\"]},\"spec\":{\"project\":\"p\"},"
         "\"operation\":{\"sync\":{}}}");
     ab_span_free(owned);
 }
@@ -94,7 +94,7 @@ static void an_operation_can_be_placed_with_a_new_object(void **state)
     assert_placed(HEAD ID "}}", NULL, &params,
                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
                   "\"name\":\"a\",\"namespace\":\"argocd\",\"annotations\":{\"" AB_ANN_SOURCE_UID
-                  "\":\"s\"}},\"operation\":{\"sync\":{}}}");
+                  "\":\"s\",\"" AB_ANN_NAME "\":\"a\"}},\"operation\":{\"sync\":{}}}");
 }
 
 static bool same_digest(const char *a, const char *b)
@@ -164,7 +164,7 @@ static void the_source_uid_is_the_annotation_or_else_the_uid(void **state)
 
 #define SECRET  "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{" ID
 #define PLACED  "\"name\":\"a\",\"namespace\":\"argocd\""
-#define STAMPED ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\"}}"
+#define STAMPED ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\",\"" AB_ANN_NAME "\":\"a\"}}"
 
 static const ab_desired_params plain = {.namespace = {"argocd", 6}, .source_uid = {"s", 1}};
 
@@ -225,7 +225,8 @@ static void a_remapped_object_says_so(void **state)
     assert_placed(
         HEAD ID "}}", NULL, &params,
         "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" PLACED
-        ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\",\"" AB_ANN_REMAPPED "\":\"true\"}}}");
+        ",\"annotations\":{\"" AB_ANN_SOURCE_UID "\":\"s\",\"" AB_ANN_NAME
+        "\":\"a\",\"" AB_ANN_REMAPPED "\":\"true\"}}}");
 }
 
 static void the_annotation_of_a_remapped_object_goes_when_it_is_none_any_more(void **state)

@@ -159,7 +159,8 @@ static void an_application_gets_the_agents_project_destination_and_place(void **
     assert_same(ab_object_meta(o, "labels"), "{\"l\":\"1\"}");
     assert_false(ab_span_present(ab_object_meta(o, "finalizers")));
     assert_same(ab_object_meta(o, "annotations"),
-                "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\"}");
+                "{\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\",\"" AB_ANN_NAME
+                "\":\"a\"}");
     ab_object_unref(o);
 }
 
@@ -187,8 +188,9 @@ static void what_an_agent_writes_with_escapes_is_left_out_as_well(void **state)
               NULL, (ab_mirror_params){0});
     assert_same(spec(o, "destination"), "{\"name\":\"w1\",\"namespace\":\"n\"}");
     assert_false(ab_span_present(ab_object_field(o, "operation")));
-    assert_same(ab_object_meta(o, "annotations"), "{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID
-                                                  "\":\"u-1\",\"" AB_ANN_MIRROR "\":\"1.2/w1\"}");
+    assert_same(ab_object_meta(o, "annotations"),
+                "{\"mine\":\"1\",\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR
+                "\":\"1.2/w1\",\"" AB_ANN_NAME "\":\"a\"}");
     ab_object_unref(o);
 }
 

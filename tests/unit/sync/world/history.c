@@ -81,6 +81,8 @@ const char *local_key(int app)
     return keys[app];
 }
 
+#define COPY "user-copy"
+
 const char *name_of(int app)
 {
     return strrchr(hub_key(app), '/') + 1;
@@ -104,6 +106,33 @@ ab_object *local(int app)
 bool is_follower(const ab_object *o)
 {
     return o != NULL && ab_object_annotation(o, AB_ANN_SOURCE_UID).len > 0;
+}
+
+void copy_follower(fake_store *s, const ab_object *o)
+{
+    static const char *const names[] = {AB_ANN_SOURCE_UID, AB_ANN_PRINCIPAL_UID, AB_ANN_MIRROR,
+                                        AB_ANN_STATUS_VERSION, AB_ANN_NAME};
+    char ns[64];
+    ab_buf meta;
+    snprintf(ns, sizeof(ns), "%.*s", AB_STR_ARG(ab_object_namespace(o)));
+    ab_buf_init(&meta, 4096);
+    ab_buf_puts(&meta, ",\"annotations\":{\"copied\":\"1\"");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        ab_str value = ab_object_annotation(o, names[i]);
+        if (value.len > 0)
+            ab_buf_printf(&meta, ",\"%s\":\"%.*s\"", names[i], AB_STR_ARG(value));
+    }
+    ab_buf_putc(&meta, '}');
+    ab_buf_putc(&meta, '\0');
+    char *text = ab_buf_take(&meta);
+    assert_non_null(text);
+    put_app(s, ns, COPY, next_number(), text, "");
+    free(text);
+}
+
+bool is_user_copy(const ab_object *o)
+{
+    return ab_str_is(ab_object_name(o), COPY);
 }
 
 bool same_labels(const ab_object *a, const ab_object *b, bool lax)

@@ -94,6 +94,9 @@ ab_object *local(int app);
 bool is_follower(const ab_object *o);
 /** Have they the same of the labels and annotations that users set? `lax`: `b` may have more. */
 bool same_labels(const ab_object *a, const ab_object *b, bool lax);
+/** A user copies the object, which says that it follows another, under the name COPY. */
+void copy_follower(fake_store *s, const ab_object *o);
+bool is_user_copy(const ab_object *o);
 /** Number in its uid. */
 uint64_t uid_number(const ab_object *o);
 

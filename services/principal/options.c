@@ -87,6 +87,14 @@ static const ab_option rows[] = {
      .min = 1,
      .max = 10000,
      .help = "Maximum number of resyncs at once; the other agents wait."},
+    {.name = "sync.max-mirrors",
+     .kind = AB_OPT_INT,
+     .deflt = "10000",
+     .min = 0,
+     .max = 1000000000,
+     .help = "Maximum number of Applications and AppProjects of one autonomous agent that are "
+             "mirrored; what it publishes beyond is refused until there are fewer. 0: no "
+             "maximum."},
     {.name = "sync.max-deletions",
      .kind = AB_OPT_INT,
      .deflt = "20",

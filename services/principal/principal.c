@@ -165,6 +165,7 @@ static ab_err make_machine(service *s, ab_error *err)
                   .window_ms = ab_config_int(c, "sync.deletions-window")},
         .resync_ms = ab_config_int(c, "sync.resync"),
         .resyncs_max = (size_t)ab_config_int(c, "sync.resyncs"),
+        .mirrors_max = (size_t)ab_config_int(c, "sync.max-mirrors"),
     };
     e = ab_principal_new(&env, &s->machine);
     return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));

@@ -59,6 +59,7 @@ typedef struct {
     ab_guard_limits guard; /* for each agent */
     int64_t resync_ms; /* how often both ends compare what they hold; 0: only when there is cause */
     size_t resyncs_max; /* how many resyncs are under way at once */
+    size_t mirrors_max; /* how many objects of one agent are mirrored; 0: any number */
 } ab_principal_env;
 
 /** @param out  owned by the caller */

@@ -40,6 +40,7 @@ struct agent_records {
     ab_link mirrors;       /* struct mirror.in_records */
     size_t unfinished;     /* of both: those with a delivery that is not dealt with */
     size_t conflict_count; /* mirrors whose place is another object's */
+    size_t mirror_count;   /* in `mirrors` */
     ab_app_counts shown;   /* of both, the Applications that stand in the hub's store */
 };
 
@@ -87,6 +88,7 @@ struct peer {
     int64_t waiting_since; /* mono_ms; 0 = none does */
     bool waiting_logged;   /* it was logged that some do */
     ab_log_quota lines;    /* that what it sends has caused */
+    bool refused_more;     /* it publishes more objects than are mirrored */
 };
 
 struct ab_principal_app {

@@ -70,6 +70,8 @@ AB_MUST_USE ab_err ab_mirror_recall(struct mirror *m, const ab_received_state *r
 /** Is it nothing any more but what is kept of it? It is forgotten then, and recalled if need be. */
 bool ab_mirror_is_over(const struct mirror *m);
 void ab_mirror_forget(struct mirror *m);
+/** Is one more object of this agent mirrored? */
+bool ab_mirror_has_room(const struct agent_records *r);
 /** Its agent, when it is served and not known to be managed; NULL: the mirror is left alone. */
 struct peer *ab_mirror_peer(const struct mirror *m);
 /** Is its agent served, and managed? */

@@ -14,6 +14,7 @@ static void leave_records(struct mirror *m)
         return;
     ab_agent_records_count(m->records, &m->unfinished, false);
     m->records->conflict_count -= m->conflict;
+    m->records->mirror_count--;
     ab_app_counts_set(&m->records->shown, &m->shown, NULL);
     ab_link_remove(&m->in_records);
     ab_agent_records_leave(m->records);
@@ -27,6 +28,7 @@ ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
     leave_records(m);
     ab_list_append(&r->mirrors, &m->in_records);
     r->conflict_count += m->conflict;
+    r->mirror_count++;
     m->records = r;
     m->agent = r->name;
     return AB_ERR_OK;
@@ -125,13 +127,30 @@ bool ab_mirror_is_over(const struct mirror *m)
     return m->recalled && m->source != MIRROR_LIVE && m->known && !m->exists;
 }
 
+bool ab_mirror_has_room(const struct agent_records *r)
+{
+    size_t max = r->principal->env.mirrors_max;
+    return max == 0 || r->mirror_count < max;
+}
+
+/* It says again what was refused when both ends compare. */
+static void take_more(struct peer *peer)
+{
+    if (peer == NULL || !peer->refused_more || !ab_mirror_has_room(peer->records))
+        return;
+    peer->refused_more = false;
+    ab_resync_queue_due(&peer->resync.turn, "there is room for more mirrors");
+}
+
 void ab_mirror_forget(struct mirror *m)
 {
     ab_principal *p = m->principal;
+    struct peer *peer = m->records->peer;
     if (note_over(p, ab_str_of(m->agent), m->version) != AB_ERR_OK)
         return; /* later */
     (void)ab_map_take(p->mirrors, ab_str_of(m->key));
     ab_mirror_free(m);
+    take_more(peer);
 }
 
 /* --- whose it is --- */

@@ -103,6 +103,19 @@ static const char *refuse_name(struct peer *peer, const char *key)
     return "taken";
 }
 
+/* What is refused is said again in the next resync, or sooner when there is room. */
+static const char *refuse_more(struct peer *peer)
+{
+    if (!peer->refused_more)
+        AB_WARN(peer->principal->env.log, SYNC,
+                "the agent publishes more objects than are mirrored; more are mirrored when "
+                "others are deleted, or with a higher sync.max-mirrors",
+                AB_KV("agent", (const char *)peer->name),
+                AB_KV("max_mirrors", (int64_t)peer->principal->env.mirrors_max));
+    peer->refused_more = true;
+    return "limit";
+}
+
 /* An event about what is not mirrored. */
 static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
                               const char *key)
@@ -142,6 +155,8 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
         return take_stray(peer, event, delivery, type, key);
     if (m != NULL && is_anothers(m, peer))
         return type == AB_TYPE_DELETE ? take_stray(peer, event, delivery, type, key) : "taken";
+    if (m == NULL && !ab_mirror_has_room(peer->records))
+        return refuse_more(peer);
     if (m == NULL)
         m = ab_mirror_for(p, ab_str_of(key), ab_str_of(peer->name));
     if (m == NULL || take_over(m, peer) != AB_ERR_OK)

@@ -341,6 +341,7 @@ void world_start_principal(world *w)
         .guard = {w->deletions_max, 50, 60000, w->guard_observed},
         .resync_ms = w->resync_ms,
         .resyncs_max = w->resyncs ? 8 : 0,
+        .mirrors_max = w->mirrors_max,
         .store_stays = w->hub_stays,
     };
     assert_int_equal(ab_principal_new(&env, &w->principal), AB_ERR_OK);

@@ -43,6 +43,7 @@ struct world {
     ab_mode_set mode; /* what the principal knows of the agent at its next start */
     const char *uid;  /* for the next start of the principal; so below. NULL: "principal-1" */
     size_t deletions_max;
+    size_t mirrors_max;
     bool guard_observed;
     ab_patterns *namespaces; /* served with destination mapping; NULL: with namespace mapping */
     bool hub_stays;          /* its store is never replaced under a running principal */

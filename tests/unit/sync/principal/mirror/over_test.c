@@ -4,6 +4,7 @@
  * many these are, and all in its state database.
  */
 #include "sync/principal/state.h"
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
@@ -146,6 +147,75 @@ static void what_was_handed_over_after_the_end_is_not_a_mirror_again(void **stat
     assert_non_null(hub());
 }
 
+/* --- no more than are mirrored --- */
+
+static void put_local(int first, int count)
+{
+    char name[16];
+    for (int i = first; i < first + count; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        put_app(w.local, "argocd", name, i + 1, "", "");
+    }
+    world_run(&w, 2);
+}
+
+static int refused(void)
+{
+    ab_label label = {"reason", AB_STR("limit")};
+    return (int)ab_metric_value(ab_metric_get(w.principal_metrics, AB_METRIC_COUNTER,
+                                              "argobus_events_refused_total", "", &label, 1));
+}
+
+static void restart_with_room_for(size_t max)
+{
+    world_crash_principal(&w);
+    w.mirrors_max = max;
+    w.resyncs = true;
+    world_start_principal(&w);
+    world_run(&w, 2);
+}
+
+static void what_is_too_much_is_mirrored_when_there_is_room(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&w.clock, &w.log);
+    restart_with_room_for(3);
+    put_local(0, 5);
+    assert_int_equal(logged_count(file, "publishes more objects than are mirrored"), 1);
+    assert_int_equal(count_objects(w.hub), 3);
+    assert_int_equal(in_memory(), 3);
+    assert_int_equal(refused(), 2);
+    fake_store_erase(w.local, "Application/argocd/n0");
+    fake_store_erase(w.local, "Application/argocd/n1");
+    world_run(&w, 2);
+    assert_int_equal(count_objects(w.hub), 3);
+    assert_non_null(fake_store_find(w.hub, "Application/w1/n3"));
+    assert_non_null(fake_store_find(w.hub, "Application/w1/n4"));
+    put_local(5, 1);
+    assert_int_equal(count_objects(w.hub), 3);
+    assert_true(refused() > 2);
+    restart_with_room_for(0);
+    assert_int_equal(count_objects(w.hub), 4);
+    assert_at_rest();
+    fclose(file);
+}
+
+static void what_is_mirrored_stays_so_with_less_room(void **state)
+{
+    (void)state;
+    put_local(0, 5);
+    restart_with_room_for(2);
+    world_crash_principal(&w);
+    world_forget_mirrors(&w);
+    world_start_principal(&w);
+    set_spec(w.local, "Application/argocd/n4", 9);
+    world_run(&w, 2);
+    assert_int_equal(count_objects(w.hub), 5);
+    assert_int_equal(spec_of(fake_store_find(w.hub, "Application/w1/n4")), 9);
+    assert_int_equal(refused(), 0);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +225,8 @@ int main(void)
         AUTONOMOUS(what_is_older_than_the_end_is_not_mirrored_again),
         AUTONOMOUS(a_mirror_that_comes_back_after_the_end_goes_again),
         AUTONOMOUS(what_was_handed_over_after_the_end_is_not_a_mirror_again),
+        AUTONOMOUS(what_is_too_much_is_mirrored_when_there_is_room),
+        AUTONOMOUS(what_is_mirrored_stays_so_with_less_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,10 @@ void ab_ctl_put_member(const cJSON *object, const char *name, ab_buf *out)
 static void put_cell(const ab_ctl_column *column, const cJSON *row, ab_buf *cell)
 {
     ab_buf_clear(cell);
-    column->put(row, cell);
+    if (column->put != NULL)
+        column->put(row, cell);
+    else
+        ab_ctl_put_member(row, column->member, cell);
     if (cell->len == 0)
         ab_buf_putc(cell, '-');
     ab_ctl_make_plain(cell->ptr, cell->len, false);

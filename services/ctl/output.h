@@ -9,8 +9,8 @@
 
 typedef struct {
     const char *title;
-    /** Append the cell of this row; nothing is shown as "-". */
-    void (*put)(const cJSON *row, ab_buf *cell);
+    const char *member; /* the text of the row that is the cell, unless `put` makes it */
+    void (*put)(const cJSON *row, ab_buf *cell); /* append the cell; nothing is shown as "-" */
 } ab_ctl_column;
 
 typedef struct {

@@ -25,7 +25,7 @@ void ab_ctl_put_agent_names(const char *socket, ab_buf *out)
     const cJSON *agents = cJSON_GetObjectItemCaseSensitive(answer, "agents");
     if (code == AB_CTL_OK && agents != NULL)
         for (const cJSON *agent = agents->child; agent != NULL; agent = agent->next) {
-            ab_ctl_put_agent_name(agent, out);
+            ab_ctl_put_member(agent, "name", out);
             ab_buf_putc(out, '\n');
         }
     cJSON_Delete(answer);
@@ -38,29 +38,22 @@ static void put_mode(const cJSON *agent, ab_buf *cell)
         ab_buf_puts(cell, "unknown");
 }
 
-static void put_version(const cJSON *agent, ab_buf *cell)
-{
-    ab_ctl_put_member(agent, "version", cell);
-}
-
-static void put_refused(const cJSON *agent, ab_buf *cell)
-{
-    ab_ctl_put_member(agent, "refused", cell);
-}
-
-static const ab_ctl_column list_columns[] = {
-    {"NAME", ab_ctl_put_agent_name}, {"MODE", put_mode},        {"CONNECTED", ab_ctl_put_connected},
-    {"SINCE", ab_ctl_put_since},     {"VERSION", put_version},  {"DOWN", ab_ctl_put_down},
-    {"UP", ab_ctl_put_up},           {"HELD", ab_ctl_put_held}, {"REFUSED", put_refused}};
+static const ab_ctl_column list_columns[] = {{"NAME", "name", NULL},
+                                             {"MODE", NULL, put_mode},
+                                             {"CONNECTED", NULL, ab_ctl_put_connected},
+                                             {"SINCE", NULL, ab_ctl_put_since},
+                                             {"VERSION", "version", NULL},
+                                             {"DOWN", NULL, ab_ctl_put_down},
+                                             {"UP", NULL, ab_ctl_put_up},
+                                             {"HELD", NULL, ab_ctl_put_held},
+                                             {"REFUSED", "refused", NULL}};
 static const ab_ctl_table list_table = {list_columns, sizeof(list_columns) / sizeof(*list_columns),
                                         "no agents are served"};
 
-static const ab_ctl_column lag_columns[] = {{"AGENT", ab_ctl_put_agent_name},
-                                            {"CONNECTED", ab_ctl_put_connected},
-                                            {"DOWN", ab_ctl_put_down},
-                                            {"OLDEST", ab_ctl_put_down_age},
-                                            {"UP", ab_ctl_put_up},
-                                            {"OLDEST", ab_ctl_put_up_age}};
+static const ab_ctl_column lag_columns[] = {
+    {"AGENT", "name", NULL},         {"CONNECTED", NULL, ab_ctl_put_connected},
+    {"DOWN", NULL, ab_ctl_put_down}, {"OLDEST", NULL, ab_ctl_put_down_age},
+    {"UP", NULL, ab_ctl_put_up},     {"OLDEST", NULL, ab_ctl_put_up_age}};
 static const ab_ctl_table lag_table = {lag_columns, sizeof(lag_columns) / sizeof(*lag_columns),
                                        "no agents are served"};
 

@@ -16,10 +16,10 @@ static void put_remedy(const cJSON *agent, ab_buf *cell)
     ab_ctl_put_member(agent, "name", cell);
 }
 
-static const ab_ctl_column columns[] = {{"AGENT", ab_ctl_put_agent_name},
-                                        {"HELD", ab_ctl_put_held},
-                                        {"TOKEN", put_token},
-                                        {"TO CONFIRM", put_remedy}};
+static const ab_ctl_column columns[] = {{"AGENT", "name", NULL},
+                                        {"HELD", NULL, ab_ctl_put_held},
+                                        {"TOKEN", NULL, put_token},
+                                        {"TO CONFIRM", NULL, put_remedy}};
 static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
                                    "no deletions are held back"};
 

@@ -7,27 +7,12 @@
 
 #include <stdio.h>
 
-static void put_direction(const cJSON *object, ab_buf *cell)
-{
-    ab_ctl_put_member(object, "direction", cell);
-}
-
-static void put_kind(const cJSON *object, ab_buf *cell)
-{
-    ab_ctl_put_member(object, "kind", cell);
-}
-
 static void put_object_name(const cJSON *object, ab_buf *cell)
 {
     ab_ctl_put_member(object, "namespace", cell);
     if (cell->len > 0)
         ab_buf_putc(cell, '/');
     ab_ctl_put_member(object, "name", cell);
-}
-
-static void put_action(const cJSON *object, ab_buf *cell)
-{
-    ab_ctl_put_member(object, "action", cell);
 }
 
 static void put_age(const cJSON *object, ab_buf *cell)
@@ -37,14 +22,9 @@ static void put_age(const cJSON *object, ab_buf *cell)
         ab_ctl_put_age(age->valuedouble, cell);
 }
 
-static void put_reason(const cJSON *object, ab_buf *cell)
-{
-    ab_ctl_put_member(object, "reason", cell);
-}
-
-static const ab_ctl_column columns[] = {{"WAY", put_direction},    {"KIND", put_kind},
-                                        {"NAME", put_object_name}, {"ACTION", put_action},
-                                        {"AGE", put_age},          {"REASON", put_reason}};
+static const ab_ctl_column columns[] = {
+    {"WAY", "direction", NULL}, {"KIND", "kind", NULL}, {"NAME", NULL, put_object_name},
+    {"ACTION", "action", NULL}, {"AGE", NULL, put_age}, {"REASON", "reason", NULL}};
 static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
                                    "every change that the principal knows of is in effect"};
 

@@ -38,11 +38,6 @@ int ab_ctl_ask_agent(const ab_ctl *ctl, const char *agent, cJSON **answer)
 
 /* --- cells --- */
 
-void ab_ctl_put_agent_name(const cJSON *agent, ab_buf *cell)
-{
-    ab_ctl_put_member(agent, "name", cell);
-}
-
 static const cJSON *pending_of(const cJSON *agent, const char *direction)
 {
     const cJSON *pending = cJSON_GetObjectItemCaseSensitive(agent, "pending");

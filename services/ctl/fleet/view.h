@@ -14,7 +14,6 @@ AB_MUST_USE int ab_ctl_ask_fleet(const ab_ctl *ctl, cJSON **answer);
 AB_MUST_USE int ab_ctl_ask_agent(const ab_ctl *ctl, const char *agent, cJSON **answer);
 
 /* Cells of an agent's row. */
-void ab_ctl_put_agent_name(const cJSON *agent, ab_buf *cell);
 /** How many changes wait on the way down, with the age of the oldest; "?" while it is not known. */
 void ab_ctl_put_down(const cJSON *agent, ab_buf *cell);
 void ab_ctl_put_down_age(const cJSON *agent, ab_buf *cell);

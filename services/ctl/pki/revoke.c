@@ -234,17 +234,8 @@ const ab_ctl_command ab_ctl_unrevoke = {
 
 /* ----- revoked ----- */
 
-static void put_fingerprint(const cJSON *row, ab_buf *cell)
-{
-    ab_ctl_put_member(row, "fingerprint", cell);
-}
-
-static void put_note(const cJSON *row, ab_buf *cell)
-{
-    ab_ctl_put_member(row, "note", cell);
-}
-
-static const ab_ctl_column columns[] = {{"FINGERPRINT", put_fingerprint}, {"NOTE", put_note}};
+static const ab_ctl_column columns[] = {{"FINGERPRINT", "fingerprint", NULL},
+                                        {"NOTE", "note", NULL}};
 static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
                                    "no certificate is revoked"};
 

@@ -16,26 +16,16 @@
 
 /* --- cells --- */
 
-static void put_direction(const cJSON *record, ab_buf *cell)
+static void put_number(const cJSON *record, const char *member, ab_buf *cell)
 {
-    ab_ctl_put_member(record, "direction", cell);
+    int64_t number;
+    if (ab_doc_i64(record, member, &number) == AB_ERR_OK)
+        ab_buf_printf(cell, "%lld", (long long)number);
 }
 
 static void put_offset(const cJSON *record, ab_buf *cell)
 {
-    int64_t offset;
-    if (ab_doc_i64(record, "offset", &offset) == AB_ERR_OK)
-        ab_buf_printf(cell, "%lld", (long long)offset);
-}
-
-static void put_time(const cJSON *record, ab_buf *cell)
-{
-    ab_ctl_put_member(record, "time", cell);
-}
-
-static void put_key(const cJSON *record, ab_buf *cell)
-{
-    ab_ctl_put_member(record, "key", cell);
+    put_number(record, "offset", cell);
 }
 
 /* The last word of the type says it, the rest is the same for all. */
@@ -50,14 +40,12 @@ static void put_type(const cJSON *record, ab_buf *cell)
 
 static void put_bytes(const cJSON *record, ab_buf *cell)
 {
-    int64_t bytes;
-    if (ab_doc_i64(record, "bytes", &bytes) == AB_ERR_OK)
-        ab_buf_printf(cell, "%lld", (long long)bytes);
+    put_number(record, "bytes", cell);
 }
 
-static const ab_ctl_column columns[] = {{"WAY", put_direction}, {"OFFSET", put_offset},
-                                        {"TIME", put_time},     {"TYPE", put_type},
-                                        {"KEY", put_key},       {"BYTES", put_bytes}};
+static const ab_ctl_column columns[] = {{"WAY", "direction", NULL}, {"OFFSET", NULL, put_offset},
+                                        {"TIME", "time", NULL},     {"TYPE", NULL, put_type},
+                                        {"KEY", "key", NULL},       {"BYTES", NULL, put_bytes}};
 static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
                                    "the topics have no records"};
 

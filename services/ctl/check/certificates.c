@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/crypto/certificate.h"
 #include "services/ctl/check/parts.h"
+#include "services/ctl/pki/describe.h"
 #include "services/ctl/pki/pair.h"
 
 #include <openssl/err.h>
@@ -92,26 +93,6 @@ static void check_name(const subject *s)
     ab_buf_fini(&name);
 }
 
-static const char *verify(const subject *s, STACK_OF(X509) * roots)
-{
-    X509_STORE *trusted = X509_STORE_new();
-    X509_STORE_CTX *ctx = X509_STORE_CTX_new();
-    bool loaded = trusted != NULL && ctx != NULL;
-    for (int i = 0; loaded && i < sk_X509_num(roots); i++)
-        loaded = X509_STORE_add_cert(trusted, sk_X509_value(roots, i)) == 1;
-    const char *reason = "out of memory";
-    if (loaded && X509_STORE_CTX_init(ctx, trusted, s->cert, s->certs) == 1) {
-        X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_NO_CHECK_TIME);
-        reason = X509_verify_cert(ctx) == 1
-                     ? NULL
-                     : X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx));
-    }
-    X509_STORE_CTX_free(ctx);
-    X509_STORE_free(trusted);
-    ERR_clear_error();
-    return reason;
-}
-
 /* The peer decides whom it trusts, and mostly trusts the same CA. */
 static void check_chain(const subject *s)
 {
@@ -125,7 +106,7 @@ static void check_chain(const subject *s)
                         err.text);
         return;
     }
-    const char *reason = verify(s, roots);
+    const char *reason = ab_pki_chain_fault(s->certs, roots);
     sk_X509_pop_free(roots, X509_free);
     if (reason == NULL)
         ab_findings_add(s->out, AB_FOUND_OK, s->path, NULL, "signed by the CA in %s", path);

@@ -168,3 +168,19 @@ cJSON *ab_pki_describe(X509 *cert)
     cJSON_Delete(doc);
     return NULL;
 }
+
+const char *ab_pki_chain_fault(STACK_OF(X509) * certs, STACK_OF(X509) * roots)
+{
+    X509_STORE_CTX *ctx = X509_STORE_CTX_new();
+    const char *fault = "out of memory";
+    if (ctx != NULL && X509_STORE_CTX_init(ctx, NULL, sk_X509_value(certs, 0), certs) == 1) {
+        X509_STORE_CTX_set0_trusted_stack(ctx, roots);
+        X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_NO_CHECK_TIME);
+        fault = X509_verify_cert(ctx) == 1
+                    ? NULL
+                    : X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx));
+    }
+    X509_STORE_CTX_free(ctx);
+    ERR_clear_error();
+    return fault;
+}

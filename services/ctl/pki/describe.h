@@ -14,3 +14,6 @@
  * @return owned by the caller: cJSON_Delete; NULL when out of memory
  */
 cJSON *ab_pki_describe(X509 *cert);
+/** Why the first of these certificates is not signed by one of the roots, through the others. Dates
+ * are not looked at. @return NULL: it is */
+const char *ab_pki_chain_fault(STACK_OF(X509) * certs, STACK_OF(X509) * roots);

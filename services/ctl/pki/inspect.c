@@ -10,7 +10,6 @@
 #include "services/ctl/pki/pki.h"
 
 #include <openssl/err.h>
-#include <openssl/x509_vfy.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -69,21 +68,6 @@ static ab_err add_key(inspection *s)
 
 /* ----- its chain ----- */
 
-static const char *verify(X509_STORE *trusted, STACK_OF(X509) * certs)
-{
-    X509_STORE_CTX *ctx = X509_STORE_CTX_new();
-    const char *reason = "out of memory";
-    if (ctx != NULL && X509_STORE_CTX_init(ctx, trusted, sk_X509_value(certs, 0), certs) == 1) {
-        /* Said apart: add_validity. */
-        X509_STORE_CTX_set_flags(ctx, X509_V_FLAG_NO_CHECK_TIME);
-        reason = X509_verify_cert(ctx) == 1
-                     ? NULL
-                     : X509_verify_cert_error_string(X509_STORE_CTX_get_error(ctx));
-    }
-    X509_STORE_CTX_free(ctx);
-    return reason;
-}
-
 static ab_err add_chain(inspection *s)
 {
     const char *path = ab_ctl_value(s->ctl, "ca");
@@ -93,14 +77,8 @@ static ab_err add_chain(inspection *s)
     ab_err e = ab_pki_read_certs(path, &roots, s->err);
     if (e != AB_ERR_OK)
         return e;
-    X509_STORE *trusted = X509_STORE_new();
-    bool loaded = trusted != NULL;
-    for (int i = 0; loaded && i < sk_X509_num(roots); i++)
-        loaded = X509_STORE_add_cert(trusted, sk_X509_value(roots, i)) == 1;
-    const char *reason = loaded ? verify(trusted, s->certs) : "out of memory";
-    X509_STORE_free(trusted);
+    const char *reason = ab_pki_chain_fault(s->certs, roots);
     sk_X509_pop_free(roots, X509_free);
-    ERR_clear_error();
     return add_finding(s, "chain", reason == NULL, reason == NULL ? "ok" : reason) ? AB_ERR_OK
                                                                                    : AB_ERR_NOMEM;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/pki/authority.h"
 #include "services/ctl/pki/key.h"
-#include "services/ctl/pki/manifest.h"
 #include "services/ctl/pki/options.h"
 #include "services/ctl/pki/pair.h"
 #include "services/ctl/pki/pki.h"
@@ -67,27 +66,12 @@ static ab_err write_files(const char *folder, const texts *made, ab_error *err)
     return e;
 }
 
-static ab_err print_secret(const ab_ctl *ctl, const texts *made, ab_error *err)
-{
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
-    ab_pki_manifest m = {.name = ab_ctl_value(ctl, "kubernetes-secret"),
-                         .namespace_name = ab_pki_value(ctl, "namespace", "argocd"),
-                         .cert = ab_buf_str(&made->cert),
-                         .key = ab_buf_str(&made->key),
-                         .ca = ab_buf_str(&made->cert)};
-    ab_err e = ab_pki_manifest_secret(&m, &text, err);
-    if (e == AB_ERR_OK)
-        e = ab_pki_print(ab_buf_str(&text), err);
-    ab_buf_wipe(&text);
-    return e;
-}
-
 static ab_err write_made(const ab_ctl *ctl, const texts *made, ab_error *err)
 {
     const char *folder = ab_pki_value(ctl, "ca-dir", "ca");
     if (ab_ctl_value(ctl, "kubernetes-secret") != NULL)
-        return print_secret(ctl, made, err);
+        return ab_pki_print_secret(ctl, ab_buf_str(&made->cert), ab_buf_str(&made->key),
+                                   ab_buf_str(&made->cert), err);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return ab_fail_errno(err, ab_err_from_errno(errno), errno, "cannot create %s", folder);
     return write_files(folder, made, err);

@@ -2,7 +2,6 @@
 #include "base/core/file.h"
 #include "services/ctl/pki/authority.h"
 #include "services/ctl/pki/key.h"
-#include "services/ctl/pki/manifest.h"
 #include "services/ctl/pki/options.h"
 #include "services/ctl/pki/pair.h"
 #include "services/ctl/pki/pki.h"
@@ -176,22 +175,6 @@ static ab_err make(issue *s)
     return e;
 }
 
-static ab_err print_secret(issue *s)
-{
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
-    ab_pki_manifest m = {.name = ab_ctl_value(s->ctl, "kubernetes-secret"),
-                         .namespace_name = ab_pki_value(s->ctl, "namespace", "argocd"),
-                         .cert = ab_buf_str(&s->cert_pem),
-                         .key = ab_buf_str(&s->key_pem),
-                         .ca = ab_buf_str(&s->ca_pem)};
-    ab_err e = ab_pki_manifest_secret(&m, &text, s->err);
-    if (e == AB_ERR_OK)
-        e = ab_pki_print(ab_buf_str(&text), s->err);
-    ab_buf_wipe(&text);
-    return e;
-}
-
 static ab_err write_files(issue *s)
 {
     ab_pki_paths paths;
@@ -220,7 +203,10 @@ static int run(const ab_ctl *ctl)
     if (e == AB_ERR_OK)
         e = make(&s);
     if (e == AB_ERR_OK)
-        e = ab_ctl_value(ctl, "kubernetes-secret") == NULL ? write_files(&s) : print_secret(&s);
+        e = ab_ctl_value(ctl, "kubernetes-secret") == NULL
+                ? write_files(&s)
+                : ab_pki_print_secret(ctl, ab_buf_str(&s.cert_pem), ab_buf_str(&s.key_pem),
+                                      ab_buf_str(&s.ca_pem), &err);
     ab_buf_fini(&s.cert_pem);
     ab_buf_wipe(&s.key_pem);
     ab_buf_fini(&s.ca_pem);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/pki/options.h"
 
+#include "services/ctl/pki/manifest.h"
+#include "services/ctl/pki/pair.h"
+
 #include <stdio.h>
 
 #define DAYS_MAX 36500
@@ -28,6 +31,22 @@ ab_err ab_pki_print(ab_str text, ab_error *err)
     if (fwrite(text.ptr, 1, text.len, stdout) == text.len && fflush(stdout) == 0)
         return AB_ERR_OK;
     return ab_fail(err, AB_ERR_IO, "cannot write to standard output");
+}
+
+ab_err ab_pki_print_secret(const ab_ctl *ctl, ab_str cert, ab_str key, ab_str ca, ab_error *err)
+{
+    ab_buf text;
+    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
+    ab_pki_manifest m = {.name = ab_ctl_value(ctl, "kubernetes-secret"),
+                         .namespace_name = ab_pki_value(ctl, "namespace", "argocd"),
+                         .cert = cert,
+                         .key = key,
+                         .ca = ca};
+    ab_err e = ab_pki_manifest_secret(&m, &text, err);
+    if (e == AB_ERR_OK)
+        e = ab_pki_print(ab_buf_str(&text), err);
+    ab_buf_wipe(&text);
+    return e;
 }
 
 int ab_pki_end(ab_err code, const ab_error *err)

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/core/buf.h"
 #include "services/ctl/command.h"
 
 #include <stdint.h>
@@ -31,5 +32,8 @@ const char *ab_pki_value(const ab_ctl *ctl, const char *flag, const char *otherw
 AB_MUST_USE ab_err ab_pki_days(const ab_ctl *ctl, int64_t otherwise, int64_t *out, ab_error *err);
 /** Print what a command has made, all of it. @return IO */
 AB_MUST_USE ab_err ab_pki_print(ab_str text, ab_error *err);
+/** Print the Secret of --kubernetes-secret. @return INVALID: its name or namespace; IO; NOMEM */
+AB_MUST_USE ab_err ab_pki_print_secret(const ab_ctl *ctl, ab_str cert, ab_str key, ab_str ca,
+                                       ab_error *err);
 /** How a command ends: says on standard error what went wrong. */
 int ab_pki_end(ab_err code, const ab_error *err);

@@ -45,13 +45,8 @@ static char **copy_env(void)
  * @param cluster  settings that replace those of the file */
 static ab_err load(ab_setup *s, const ab_cluster_settings *cluster, ab_error *err)
 {
-    ab_options tables[AB_SERVICE_OPTIONS_MAX + 1];
+    ab_options tables[AB_SERVICE_OPTIONS_MAX];
     size_t count = s->is_agent ? ab_agent_options(tables) : ab_principal_options(tables);
-    bool has_own = false;
-    for (size_t i = 0; i < count; i++)
-        has_own = has_own || tables[i].rows == ab_daemon_options.rows;
-    if (!has_own)
-        tables[count++] = ab_daemon_options;
     ab_config_sources sources = {.file = s->file,
                                  .env = copy_env(),
                                  .set = (const char *const *)cluster->set,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/records/log.h"
 
-#include <time.h>
+#include "base/core/clock.h"
 
 #define PARTITION  0
 #define TIMEOUT_MS 15000
@@ -23,29 +23,22 @@ static ab_err assign(ab_check_client *c, const char *topic, int64_t begin, ab_er
                                               : refuse(c, topic, rd_kafka_err2str(code), err);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* What ends the partition may be a record, or a hole that compaction left: its end is told then. */
 static ab_err read_until(ab_check_client *c, const char *topic, int64_t high,
                          bool (*each)(void *arg, const rd_kafka_message_t *m), void *arg,
                          ab_error *err)
 {
-    int64_t deadline = now_ms() + TIMEOUT_MS;
+    int64_t deadline = ab_clock_mono_ms(&ab_clock_real) + TIMEOUT_MS;
     bool over = false;
     ab_err e = AB_ERR_OK;
     while (!over && e == AB_ERR_OK) {
         rd_kafka_message_t *m = rd_kafka_consumer_poll(c->rk, POLL_MS);
         if (m == NULL) {
-            if (now_ms() > deadline)
+            if (ab_clock_mono_ms(&ab_clock_real) > deadline)
                 e = refuse(c, topic, "no broker answers", err);
             continue;
         }
-        deadline = now_ms() + TIMEOUT_MS;
+        deadline = ab_clock_mono_ms(&ab_clock_real) + TIMEOUT_MS;
         if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
             over = true;
         else if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)

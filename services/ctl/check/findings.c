@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ctl/check/findings.h"
 
-#include "base/yaml/yaml.h"
 #include "services/ctl/output.h"
 #include "services/ctl/plain.h"
 
@@ -82,35 +81,24 @@ static void put_line(const cJSON *item, ab_buf *out)
     ab_buf_putc(out, '\n');
 }
 
-static ab_err put_all(const ab_findings *f, ab_ctl_form form, ab_buf *out)
+static int print_lines(const ab_findings *f)
 {
+    ab_buf out;
     const cJSON *item;
-    if (form == AB_CTL_TABLE) {
-        cJSON_ArrayForEach(item, f->list)
-        {
-            put_line(item, out);
-        }
-        return ab_buf_status(out);
+    ab_buf_init(&out, OUTPUT_MAX);
+    cJSON_ArrayForEach(item, f->list)
+    {
+        put_line(item, &out);
     }
-    if (form == AB_CTL_JSON) {
-        ab_ctl_put_json(f->list, out);
-        return out->len > 0 ? ab_buf_status(out) : AB_ERR_NOMEM;
-    }
-    char *json = cJSON_Print(f->list);
-    ab_err e = json == NULL ? AB_ERR_NOMEM : ab_yaml_from_json(ab_str_of(json), out, NULL);
-    cJSON_free(json);
-    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+    int code = ab_ctl_print(&out);
+    ab_buf_fini(&out);
+    return code;
 }
 
 int ab_findings_print(const ab_findings *f, const ab_ctl *ctl)
 {
-    ab_buf out;
-    ab_buf_init(&out, OUTPUT_MAX);
-    bool shown = f->complete && put_all(f, ctl->form, &out) == AB_ERR_OK &&
-                 fwrite(out.ptr == NULL ? "" : out.ptr, 1, out.len, stdout) == out.len &&
-                 fflush(stdout) == 0;
-    ab_buf_fini(&out);
-    if (!shown)
+    if (!f->complete)
         return ab_ctl_fail(AB_CTL_FAILED, "cannot print the findings");
-    return f->failed ? AB_CTL_FAILED : AB_CTL_OK;
+    int code = ctl->form == AB_CTL_TABLE ? print_lines(f) : ab_ctl_show(ctl, f->list, NULL, NULL);
+    return f->failed ? AB_CTL_FAILED : code;
 }

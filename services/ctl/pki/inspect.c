@@ -3,7 +3,7 @@
  * Shows a certificate, and says what is wrong with it: it has expired, its key belongs to another
  * one, or the CA has not signed it.
  */
-#include "base/yaml/yaml.h"
+#include "services/ctl/output.h"
 #include "services/ctl/pki/describe.h"
 #include "services/ctl/pki/options.h"
 #include "services/ctl/pki/pair.h"
@@ -112,31 +112,12 @@ static void print_table(const cJSON *doc)
     }
 }
 
-static ab_err print_text(const ab_ctl *ctl, const cJSON *doc, ab_error *err)
-{
-    ab_buf yaml;
-    ab_buf_init(&yaml, AB_PKI_TEXT_MAX);
-    char *json = cJSON_Print(doc);
-    ab_err e = json == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-    if (e == AB_ERR_OK && ctl->form == AB_CTL_YAML)
-        e = ab_yaml_from_json(ab_str_of(json), &yaml, err);
-    else if (e == AB_ERR_OK)
-        ab_buf_printf(&yaml, "%s\n", json);
-    if (e == AB_ERR_OK)
-        e = ab_buf_status(&yaml);
-    if (e == AB_ERR_OK)
-        e = ab_pki_print(ab_buf_str(&yaml), err);
-    cJSON_free(json);
-    ab_buf_fini(&yaml);
-    return e;
-}
-
-static ab_err print(const inspection *s)
+static int print(const inspection *s)
 {
     if (s->ctl->form != AB_CTL_TABLE)
-        return print_text(s->ctl, s->doc, s->err);
+        return ab_ctl_show(s->ctl, s->doc, NULL, NULL);
     print_table(s->doc);
-    return ab_pki_print(AB_STR(""), s->err); /* whether all of it could be written */
+    return ab_pki_end(ab_pki_print(AB_STR(""), s->err), s->err); /* could all be written? */
 }
 
 static ab_err inspect(inspection *s)
@@ -156,11 +137,9 @@ static int run(const ab_ctl *ctl)
     ab_error err = {0};
     inspection s = {.ctl = ctl, .sound = true, .err = &err};
     ab_err e = inspect(&s);
-    if (e == AB_ERR_OK)
-        e = print(&s);
+    int code = e == AB_ERR_OK ? print(&s) : ab_pki_end(e, &err);
     cJSON_Delete(s.doc);
     sk_X509_pop_free(s.certs, X509_free);
-    int code = ab_pki_end(e, &err);
     return code == AB_CTL_OK && !s.sound ? AB_CTL_FAILED : code;
 }
 

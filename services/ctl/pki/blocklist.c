@@ -222,26 +222,12 @@ static ab_err drop(list *l, void *arg, ab_error *err)
     return write_list(l, "PATCH", doc, complete, err);
 }
 
-ab_err ab_pki_blocklist_drop(const ab_ctl *ctl, const ab_pki_all_named *certs, ab_error *err)
+ab_err ab_pki_blocklist_drop(const ab_ctl *ctl, ab_pki_all_named *certs, ab_error *err)
 {
-    ab_pki_all_named copy = *certs;
-    return with_list(ctl, drop, &copy, err);
+    return with_list(ctl, drop, certs, err);
 }
 
 /* --- what there is --- */
-
-static ab_err put_row(const cJSON *member, const uint8_t *hash, cJSON *rows, ab_error *err)
-{
-    char hex[AB_FINGERPRINT_TEXT];
-    cJSON *row = cJSON_CreateObject();
-    bool has_note = cJSON_IsString(member) && member->valuestring[0] != '\0';
-    ab_fingerprint_format(hash, hex);
-    if (row != NULL && cJSON_AddItemToArray(rows, row) &&
-        ab_doc_add_str(row, "fingerprint", ab_str_of(hex)) &&
-        (!has_note || ab_doc_add_str(row, "note", ab_str_of(member->valuestring))))
-        return AB_ERR_OK;
-    return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-}
 
 static ab_err put_rows(list *l, void *rows, ab_error *err)
 {
@@ -250,8 +236,9 @@ static ab_err put_rows(list *l, void *rows, ab_error *err)
     ab_err e = AB_ERR_OK;
     cJSON_ArrayForEach(member, data_of(l))
     {
+        ab_str note = ab_str_of(cJSON_GetStringValue(member));
         if (e == AB_ERR_OK && ab_fingerprint_parse(ab_str_of(member->string), hash))
-            e = put_row(member, hash, rows, err);
+            e = ab_revocations_put_row(hash, note.len == 0 ? AB_STR_NONE : note, rows, err);
         else if (e == AB_ERR_OK)
             (void)ab_ctl_fail(AB_CTL_OK, "the key \"%s\" is not a fingerprint: it revokes nothing",
                               member->string);

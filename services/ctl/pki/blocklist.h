@@ -42,8 +42,7 @@ AB_MUST_USE ab_err ab_pki_blocklist_is_meant(const ab_ctl *ctl, bool *out, ab_er
 /** Add these certificates, and note which were there. Without a ConfigMap one is created. */
 AB_MUST_USE ab_err ab_pki_blocklist_add(const ab_ctl *ctl, ab_pki_all_named *certs, ab_error *err);
 /** Remove these certificates. @return NOTFOUND: one was not there; nothing was changed */
-AB_MUST_USE ab_err ab_pki_blocklist_drop(const ab_ctl *ctl, const ab_pki_all_named *certs,
-                                         ab_error *err);
+AB_MUST_USE ab_err ab_pki_blocklist_drop(const ab_ctl *ctl, ab_pki_all_named *certs, ab_error *err);
 /** Append what is revoked to an array: objects with `fingerprint` and, if there is one, `note`. A
  * key that is not a fingerprint is told on standard error. */
 AB_MUST_USE ab_err ab_pki_blocklist_list(const ab_ctl *ctl, cJSON *rows, ab_error *err);

@@ -4,8 +4,8 @@
  */
 #include "services/ctl/pki/describe.h"
 
-#include "base/crypto/certificate.h"
 #include "services/ctl/pki/key.h"
+#include "services/ctl/pki/revocations.h"
 
 #include <arpa/inet.h>
 #include <openssl/bn.h>
@@ -145,11 +145,10 @@ static bool add_key(cJSON *doc, X509 *cert)
 static bool add_fingerprint(cJSON *doc, const X509 *cert)
 {
     uint8_t hash[AB_FINGERPRINT_BYTES];
-    char hex[2 * AB_FINGERPRINT_BYTES + 1];
+    char hex[AB_FINGERPRINT_TEXT];
     if (ab_certificate_fingerprint(cert, hash) != AB_ERR_OK)
         return false;
-    for (size_t i = 0; i < AB_FINGERPRINT_BYTES; i++)
-        snprintf(hex + 2 * i, 3, "%02X", hash[i]);
+    ab_fingerprint_format(hash, hex);
     return ab_doc_add_str(doc, "fingerprint", ab_str_of(hex));
 }
 

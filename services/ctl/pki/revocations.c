@@ -15,6 +15,19 @@ void ab_fingerprint_format(const uint8_t hash[AB_FINGERPRINT_BYTES], char out[AB
         snprintf(out + 2 * i, 3, "%02X", hash[i]);
 }
 
+ab_err ab_revocations_put_row(const uint8_t hash[AB_FINGERPRINT_BYTES], ab_str note, cJSON *rows,
+                              ab_error *err)
+{
+    char hex[AB_FINGERPRINT_TEXT];
+    cJSON *row = cJSON_CreateObject();
+    ab_fingerprint_format(hash, hex);
+    if (row != NULL && cJSON_AddItemToArray(rows, row) &&
+        ab_doc_add_str(row, "fingerprint", ab_str_of(hex)) &&
+        (note.ptr == NULL || ab_doc_add_str(row, "note", note)))
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_NOMEM, "out of memory");
+}
+
 bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out)
 {
     ab_str line, note = AB_STR_NONE;

@@ -8,6 +8,7 @@
 
 #include "base/core/text_lines.h"
 #include "base/crypto/certificate.h"
+#include "base/json/document.h"
 
 /* Upper-case hex digits and the NUL. */
 #define AB_FINGERPRINT_TEXT (2 * AB_FINGERPRINT_BYTES + 1)
@@ -24,6 +25,11 @@ typedef struct {
 } ab_revocation;
 
 void ab_fingerprint_format(const uint8_t hash[AB_FINGERPRINT_BYTES], char out[AB_FINGERPRINT_TEXT]);
+
+/** Append to an array what "revoked" shows of an entry: its `fingerprint`, and its `note` unless it
+ * is absent. @return NOMEM */
+AB_MUST_USE ab_err ab_revocations_put_row(const uint8_t hash[AB_FINGERPRINT_BYTES], ab_str note,
+                                          cJSON *rows, ab_error *err);
 
 /** The next entry of a text. `lines` begins as {text}. @return false: there is no further one */
 bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out);

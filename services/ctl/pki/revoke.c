@@ -239,21 +239,14 @@ static const ab_ctl_column columns[] = {{"FINGERPRINT", "fingerprint", NULL},
 static const ab_ctl_table table = {columns, sizeof(columns) / sizeof(*columns),
                                    "no certificate is revoked"};
 
-/* @return false when out of memory */
-static bool list_all(ab_str text, cJSON *rows)
+static ab_err list_all(ab_str text, cJSON *rows, ab_error *err)
 {
-    char hex[AB_FINGERPRINT_TEXT];
     ab_text_lines lines = {.rest = text};
     ab_revocation entry;
-    while (ab_revocations_next(&lines, &entry)) {
-        cJSON *row = cJSON_CreateObject();
-        ab_fingerprint_format(entry.hash, hex);
-        if (row == NULL || !cJSON_AddItemToArray(rows, row) ||
-            !ab_doc_add_str(row, "fingerprint", ab_str_of(hex)) ||
-            (entry.note.ptr != NULL && !ab_doc_add_str(row, "note", entry.note)))
-            return false;
-    }
-    return true;
+    ab_err e = AB_ERR_OK;
+    while (e == AB_ERR_OK && ab_revocations_next(&lines, &entry))
+        e = ab_revocations_put_row(entry.hash, entry.note, rows, err);
+    return e;
 }
 
 static ab_err list_file(const char *path, cJSON *rows, ab_error *err)
@@ -261,8 +254,8 @@ static ab_err list_file(const char *path, cJSON *rows, ab_error *err)
     ab_buf text;
     ab_buf_init(&text, LIST_MAX);
     ab_err e = read_list(path, &text, err);
-    if (e == AB_ERR_OK && !list_all(ab_buf_str(&text), rows))
-        e = ab_fail(err, AB_ERR_NOMEM, "out of memory");
+    if (e == AB_ERR_OK)
+        e = list_all(ab_buf_str(&text), rows, err);
     ab_buf_fini(&text);
     return e;
 }

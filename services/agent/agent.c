@@ -8,16 +8,38 @@
 #include "base/core/file.h"
 #include "schema/attributes.h"
 #include "schema/labels.h"
-#include "services/agent/agent_priv.h"
 #include "services/agent/labels.h"
+#include "services/agent/live.h"
+#include "services/agent/secrets.h"
 #include "services/data.h"
 #include "services/effects.h"
+#include "services/outbox_meter.h"
+#include "services/sender.h"
+#include "services/service.h"
+#include "sync/agent/agent.h"
 #include "tracing/setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The daemon's state. */
+typedef struct {
+    ab_service base;
+    bool fresh;           /* agent.data was, or its first replay is not over */
+    bool replays;         /* that is under way */
+    char replaying[4096]; /* the file that says so */
+    ab_patterns *namespaces;
+    ab_agent_secrets secrets;
+    ab_buf labels; /* as one text */
+    ab_store_watch watches[5];
+    ab_agent *machine;
+    ab_sender sender;
+    ab_outbox_meter outbox_meter;
+    ab_agent_live *live;
+    char source[80];
+} service;
 
 /* --- what the store says --- */
 
@@ -281,23 +303,17 @@ static void wake(void *arg, const char *agent)
     ab_sender_run(&s->sender);
 }
 
-static ab_effects effects_of(service *s)
-{
-    ab_effects fx = ab_service_effects(&s->base);
-    fx.wake = wake;
-    return fx;
-}
-
 static ab_err make_machine(service *s, ab_error *err)
 {
     ab_agent_env env = {
         .policy = make_policy(s),
-        .effects = effects_of(s),
+        .effects = ab_service_effects(&s->base),
         .clock = s->base.daemon->clock,
         .log = s->base.daemon->log,
         .metrics = s->base.daemon->metrics,
         .source = s->source,
     };
+    env.effects.wake = wake;
     ab_err e = ab_agent_new(&env, &s->machine);
     if (e != AB_ERR_OK)
         return ab_fail(err, e, "%s", ab_err_text(e));

@@ -36,12 +36,6 @@ static const ab_option rows[] = {
 };
 const ab_options ab_service_live_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
-static const char *file_of(const ab_config *c, const char *own, const char *what)
-{
-    const char *value = ab_config_str(c, own);
-    return value != NULL ? value : ab_service_tls(c, what);
-}
-
 static void turn_off(ab_service_live *l, const char *why)
 {
     snprintf(l->off, sizeof(l->off), "%s", why);
@@ -72,9 +66,9 @@ static bool is_complete(const ab_tls *tls)
 static ab_err read_files(const ab_config *c, ab_tls *out, bool *own, ab_error *err)
 {
     *own = is_set(c, "live.certificate") || is_set(c, "live.key") || is_set(c, "live.ca");
-    *out = (ab_tls){.ca = file_of(c, "live.ca", "ca"),
-                    .cert = file_of(c, "live.certificate", "cert"),
-                    .key = file_of(c, "live.key", "key"),
+    *out = (ab_tls){.ca = ab_service_file(c, "live.ca", "ca"),
+                    .cert = ab_service_file(c, "live.certificate", "cert"),
+                    .key = ab_service_file(c, "live.key", "key"),
                     .client_cert = AB_TLS_CLIENT_CERT_REQUIRE};
     if (is_set(c, "live.certificate") != is_set(c, "live.key"))
         return ab_fail(err, AB_ERR_CONFIG, "live.certificate and live.key must be set together");

@@ -31,6 +31,12 @@ const char *ab_service_tls(const ab_config *config, const char *what)
     return ab_config_str(config, name);
 }
 
+const char *ab_service_file(const ab_config *config, const char *option, const char *what)
+{
+    const char *own = ab_config_str(config, option);
+    return own != NULL ? own : ab_service_tls(config, what);
+}
+
 ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches, ab_store_events events,
                              ab_error *err)
 {

@@ -46,6 +46,8 @@ size_t ab_service_options(const ab_options *own, ab_options out[AB_SERVICE_OPTIO
  * @return NULL when it is not set
  */
 const char *ab_service_tls(const ab_config *config, const char *what);
+/** The file that this option names, else the one of the transport. */
+const char *ab_service_file(const ab_config *config, const char *option, const char *what);
 /** The store that the configuration names, watching these. `events.on_fault` is set here. */
 AB_MUST_USE ab_err ab_service_make_store(ab_service *s, const ab_store_watch *watches,
                                          ab_store_events events, ab_error *err);

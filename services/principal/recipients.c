@@ -71,8 +71,7 @@ static ab_err read_rule(ab_recipients *r, const ab_config *config, ab_error *err
 
 static ab_err read_files(ab_recipients *r, const ab_config *config, ab_error *err)
 {
-    const char *own = ab_config_str(config, "secrets.ca");
-    const char *ca = own != NULL ? own : ab_service_tls(config, "ca");
+    const char *ca = ab_service_file(config, "secrets.ca", "ca");
     r->ca_file = ca == NULL ? NULL : strdup(ca);
     if (ca != NULL && r->ca_file == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");

@@ -26,12 +26,6 @@ static const ab_option rows[] = {
 };
 const ab_options ab_principal_live_kubernetes_options = {rows, sizeof(rows) / sizeof(rows[0])};
 
-static const char *file_of(const ab_config *config, const char *own, const char *what)
-{
-    const char *path = ab_config_str(config, own);
-    return path == NULL ? ab_service_tls(config, what) : path;
-}
-
 /* Agents' authorities are not trusted here by default: a common name that one of them has certified
  * need not be the name by which agents log in. */
 static ab_err read_options(const ab_config *c, ab_address *at, ab_tls *tls, ab_error *err)
@@ -43,8 +37,8 @@ static ab_err read_options(const ab_config *c, ab_address *at, ab_tls *tls, ab_e
         return e;
     *tls =
         (ab_tls){.ca = ca,
-                 .cert = file_of(c, "live.resource.tls.cert", "cert"),
-                 .key = file_of(c, "live.resource.tls.key", "key"),
+                 .cert = ab_service_file(c, "live.resource.tls.cert", "cert"),
+                 .key = ab_service_file(c, "live.resource.tls.key", "key"),
                  .min_version = "1.2",
                  .client_cert = ca == NULL ? AB_TLS_CLIENT_CERT_NONE : AB_TLS_CLIENT_CERT_REQUEST};
     if (tls->cert == NULL || tls->key == NULL)

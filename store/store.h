@@ -97,10 +97,9 @@ typedef struct {
 typedef enum { AB_PROPAGATE_BACKGROUND, AB_PROPAGATE_FOREGROUND } ab_propagation;
 
 typedef struct ab_store_ops {
-    const char *name;          /* value of store.kind */
-    const ab_options *options; /* rows of the option table */
-    size_t size;               /* of the implementation's struct, whose first member is ab_store */
-    size_t op_size;            /* of its operation, whose first member is ab_store_op */
+    const char *name; /* value of store.kind */
+    size_t size;      /* of the implementation's struct, whose first member is ab_store */
+    size_t op_size;   /* of its operation, whose first member is ab_store_op */
 
     /** Take the configuration; `self` is zeroed. May read, must not upcall. @return CONFIG, NOMEM,
      * IO */

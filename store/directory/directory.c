@@ -121,12 +121,8 @@ static void dir_fini(ab_store *self)
     free(d->path);
 }
 
-static const ab_option rows[] = {AB_DIRECTORY_OPTION_ROWS};
-static const ab_options options = {rows, sizeof(rows) / sizeof(rows[0])};
-
 const ab_store_ops ab_directory_store = {
     .name = "directory",
-    .options = &options,
     .size = sizeof(ab_dir),
     .op_size = sizeof(ab_dir_op),
     .init = dir_init,

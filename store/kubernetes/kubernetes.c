@@ -197,12 +197,8 @@ static void kube_fini(ab_store *self)
     ab_patterns_free(k->create_namespaces);
 }
 
-static const ab_option rows[] = {AB_KUBERNETES_OPTION_ROWS};
-static const ab_options options = {rows, sizeof(rows) / sizeof(rows[0])};
-
 const ab_store_ops ab_kubernetes_store = {
     .name = "kubernetes",
-    .options = &options,
     .size = sizeof(ab_kube),
     .op_size = sizeof(ab_kube_op),
     .init = kube_init,

@@ -305,12 +305,8 @@ static void fini(ab_store *self)
     (void)close(h->changes);
 }
 
-static const ab_option rows[] = {AB_DIRECTORY_OPTION_ROWS};
-static const ab_options options = {rows, sizeof(rows) / sizeof(rows[0])};
-
 const ab_store_ops ab_directory_store = {
     .name = "directory",
-    .options = &options,
     .size = sizeof(hub),
     .op_size = sizeof(ab_store_op),
     .init = init,

@@ -82,17 +82,17 @@ static void dir_submit(ab_store *self, ab_store_op *op)
     ab_dir_submit(dir_of(self), (ab_dir_op *)op);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void on_closed(uv_handle_t *handle)
 {
     ab_dir *d = handle->data;
     d->handles--;
     ab_dir_finish_stop(d);
 }
 
-static void close_timer(uv_timer_t *timer)
+static void close_handle(void *handle)
 {
-    if (!uv_is_closing((uv_handle_t *)timer))
-        uv_close((uv_handle_t *)timer, on_timer_closed);
+    if (!uv_is_closing(handle))
+        uv_close(handle, on_closed);
 }
 
 static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
@@ -102,10 +102,10 @@ static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
     d->stopping = true;
     d->stopped = stopped;
     d->stopped_arg = arg;
-    ab_dir_watch_stop(d);
-    close_timer(&d->grace);
-    close_timer(&d->retry);
-    close_timer(&d->reread);
+    close_handle(&d->watch);
+    close_handle(&d->grace);
+    close_handle(&d->retry);
+    close_handle(&d->reread);
     ab_dir_release(d);
 }
 

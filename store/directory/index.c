@@ -176,3 +176,11 @@ void ab_dir_index_fini(ab_dir *d)
     ab_map_free(d->entries, entry_fini);
     ab_map_free(d->files, NULL);
 }
+
+bool ab_dir_is_watched(const ab_dir *d, ab_str kind)
+{
+    for (const ab_store_watch *w = d->base.env.watches; w->kind != NULL; w++)
+        if (ab_str_is(kind, w->kind))
+            return true;
+    return false;
+}

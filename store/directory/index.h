@@ -33,3 +33,5 @@ void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing);
 /** Free the entry; the conflicting file is read again. */
 void ab_dir_entry_remove(ab_dir *d, ab_dir_entry *e);
 void ab_dir_index_fini(ab_dir *d);
+/** Does the store hold objects of this kind? */
+bool ab_dir_is_watched(const ab_dir *d, ab_str kind);

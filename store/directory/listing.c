@@ -51,14 +51,6 @@ void ab_dir_touch_path(ab_dir *d, const char *path, const char *name)
     ab_dir_touch(d, f);
 }
 
-static bool is_kind(const ab_dir *d, const char *name)
-{
-    for (const ab_store_watch *w = d->base.env.watches; w->kind != NULL; w++)
-        if (strcmp(w->kind, name) == 0)
-            return true;
-    return false;
-}
-
 /* Is an entry of a folder one of ours? Says so when a person may think that it is and it is not. */
 bool ab_dir_is_ours(ab_dir *d, const char *path, const char *name)
 {
@@ -77,7 +69,7 @@ bool ab_dir_is_ours(ab_dir *d, const char *path, const char *name)
         ab_dir_unlisted(d, path, name, &err);
         return false;
     case AB_LEVEL_NAMESPACE:
-        return is_kind(d, name);
+        return ab_dir_is_watched(d, ab_str_of(name));
     case AB_LEVEL_KIND:
         return ab_disk_is_manifest(name);
     }

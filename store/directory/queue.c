@@ -63,19 +63,11 @@ static void refuse_closed(ab_dir_op *op)
     refuse(op);
 }
 
-static bool is_watched(const ab_dir *d, ab_str kind)
-{
-    for (const ab_store_watch *w = d->base.env.watches; w->kind != NULL; w++)
-        if (ab_str_is(kind, w->kind))
-            return true;
-    return false;
-}
-
 /* The file that an operation is about. */
 static ab_err file_for(ab_dir *d, ab_store_op *op, ab_dir_file **out)
 {
     char path[sizeof(ab_place)];
-    if (!is_watched(d, op->kind))
+    if (!ab_dir_is_watched(d, op->kind))
         return ab_store_op_refuse(op, AB_ERR_DENIED,
                                   "this store does not hold objects of that kind");
     if (op->name.len + strlen(".yaml") > 255)

@@ -174,16 +174,3 @@ ab_err ab_dir_watch_start(ab_dir *d, ab_error *err)
     (void)uv_poll_start(&d->watch, UV_READABLE, on_readable);
     return AB_ERR_OK;
 }
-
-static void on_closed(uv_handle_t *handle)
-{
-    ab_dir *d = handle->data;
-    d->handles--;
-    ab_dir_finish_stop(d);
-}
-
-void ab_dir_watch_stop(ab_dir *d)
-{
-    if (!uv_is_closing((uv_handle_t *)&d->watch))
-        uv_close((uv_handle_t *)&d->watch, on_closed);
-}

@@ -5,5 +5,3 @@
 
 /** Begin to watch and touch every manifest that is there. Loop thread. @return IO */
 AB_MUST_USE ab_err ab_dir_watch_start(ab_dir *d, ab_error *err);
-/** Close the handle; ab_dir_finish_stop follows. */
-void ab_dir_watch_stop(ab_dir *d);

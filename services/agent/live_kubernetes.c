@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_RAW_FIELDS_MAX, "fields of a request fit");
-_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_SOCKET_FIELDS_MAX, "fields of a WebSocket fit");
+_Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_FIELDS_MAX, "fields of a request fit");
 
 #define SECOND 1000LL
 #define HOUR   (3600 * SECOND)

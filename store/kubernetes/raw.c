@@ -6,18 +6,14 @@
 
 #include "store/kubernetes/access/attempt.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FIELDS_MAX (64u * 1024)
 
 struct ab_kube_raw_call {
     ab_kube_attempt attempt;
     ab_kube_raw *raw;
     ab_kube_raw_request request; /* `body` is ours, `path` and `fields` are not looked at */
-    char *lines[AB_KUBE_RAW_FIELDS_MAX + 4]; /* "name: value", and NULL at the end */
-    size_t line_count;
+    ab_kube_lines lines;
     ab_http_call *http; /* NULL: waits for the token, or has failed */
     bool refused;       /* this answer is the 401 that is not told */
     bool paused;
@@ -32,8 +28,7 @@ struct ab_kube_raw {
 static void on_free(ab_kube_attempt *a)
 {
     ab_kube_raw_call *c = (ab_kube_raw_call *)a;
-    for (size_t i = 0; i < c->line_count; i++)
-        free(c->lines[i]);
+    ab_kube_lines_fini(&c->lines);
     if (c->request.body.ptr != NULL) /* it may be a Secret */
         explicit_bzero((void *)(uintptr_t)c->request.body.ptr, c->request.body.len);
     free((void *)(uintptr_t)c->request.body.ptr);
@@ -100,20 +95,19 @@ static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authoriz
     ab_kube_raw_call *c = (ab_kube_raw_call *)a;
     (void)err;
     reconnect_if_changed(c->raw);
-    c->lines[c->line_count] = (char *)(uintptr_t)authorization;
-    c->http = ab_http_start(c->raw->http, &(ab_http_request){
-                                              .method = c->request.method,
-                                              .url = url,
-                                              .headers = (const char *const *)c->lines,
-                                              .body = c->request.body,
-                                              .once = strcmp(c->request.method, "GET") != 0,
-                                              .timeout_ms = c->request.timeout_ms,
-                                              .on_head = on_head,
-                                              .on_data = on_data,
-                                              .on_done = on_done,
-                                              .arg = c,
-                                          });
-    c->lines[c->line_count] = NULL;
+    c->http =
+        ab_http_start(c->raw->http, &(ab_http_request){
+                                        .method = c->request.method,
+                                        .url = url,
+                                        .headers = ab_kube_lines_with(&c->lines, authorization),
+                                        .body = c->request.body,
+                                        .once = strcmp(c->request.method, "GET") != 0,
+                                        .timeout_ms = c->request.timeout_ms,
+                                        .on_head = on_head,
+                                        .on_data = on_data,
+                                        .on_done = on_done,
+                                        .arg = c,
+                                    });
     if (c->http != NULL && c->paused)
         ab_http_pause(c->http);
     return c->http == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
@@ -121,31 +115,15 @@ static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authoriz
 
 static const ab_kube_attempt_ops OPS = {on_begin, on_failed, on_free};
 
-/* As curl reads them: these fields it would send by itself are left out. */
-static bool add_absent(ab_kube_raw_call *c, const char *line)
-{
-    char *text = ab_str_dup(ab_str_of(line));
-    if (text != NULL)
-        c->lines[c->line_count++] = text;
-    return text != NULL;
-}
-
 static bool copy_fields(ab_kube_raw_call *c, const ab_kube_raw_request *request)
 {
     bool typed = false;
-    assert(request->count <= AB_KUBE_RAW_FIELDS_MAX);
-    for (size_t i = 0; i < request->count; i++) {
+    for (size_t i = 0; i < request->count; i++)
         typed = typed || ab_str_is(request->fields[i].name, "content-type");
-        ab_buf line;
-        ab_buf_init(&line, FIELDS_MAX);
-        ab_buf_printf(&line, "%.*s: %.*s", AB_STR_ARG(request->fields[i].name),
-                      AB_STR_ARG(request->fields[i].value));
-        char *text = ab_buf_take(&line);
-        if (text == NULL)
-            return false;
-        c->lines[c->line_count++] = text;
-    }
-    return add_absent(c, "Expect:") && (typed || add_absent(c, "Content-Type:"));
+    /* Without a value: curl would send one by itself. */
+    return ab_kube_lines_add(&c->lines, request->fields, request->count) &&
+           (typed ||
+            ab_kube_lines_add(&c->lines, &(ab_http_field){AB_STR("Content-Type"), AB_STR("")}, 1));
 }
 
 ab_kube_raw_call *ab_kube_raw_begin(ab_kube_raw *raw, const ab_kube_raw_request *request)

@@ -13,13 +13,11 @@
 typedef struct ab_kube_raw ab_kube_raw;
 typedef struct ab_kube_raw_call ab_kube_raw_call;
 
-#define AB_KUBE_RAW_FIELDS_MAX 40
-
 typedef struct {
     const char *method;          /* a literal, or borrowed until on_over */
     const char *path;            /* with its query; copied */
     const ab_http_field *fields; /* beside authorization; copied */
-    size_t count;                /* AB_KUBE_RAW_FIELDS_MAX at most */
+    size_t count;                /* AB_KUBE_FIELDS_MAX at most */
     ab_str body;                 /* copied; absent: none */
     int64_t timeout_ms;          /* for all of it; 0: none */
     /** The head of the answer, names in lower case; borrowed. */

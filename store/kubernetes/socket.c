@@ -6,17 +6,13 @@
 
 #include "store/kubernetes/access/attempt.h"
 
-#include <assert.h>
 #include <stdlib.h>
-
-#define FIELD_MAX (64u * 1024)
 
 struct ab_kube_socket {
     ab_kube_attempt attempt;
     ab_kube_sockets *all;
-    ab_kube_socket_request request;             /* `path` and `fields` are not looked at */
-    char *lines[AB_KUBE_SOCKET_FIELDS_MAX + 2]; /* "name: value", and NULL at the end */
-    size_t line_count;
+    ab_kube_socket_request request; /* `path` and `fields` are not looked at */
+    ab_kube_lines lines;
     ab_websocket *socket; /* NULL: waits for the token, or has failed */
 };
 
@@ -31,8 +27,7 @@ static void on_free(ab_kube_attempt *a)
     ab_kube_socket *s = (ab_kube_socket *)a;
     if (s->socket != NULL)
         ab_websocket_cancel(s->socket);
-    for (size_t i = 0; i < s->line_count; i++)
-        free(s->lines[i]);
+    ab_kube_lines_fini(&s->lines);
     free(s);
 }
 
@@ -80,40 +75,21 @@ static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authoriz
                        ab_error *err)
 {
     ab_kube_socket *s = (ab_kube_socket *)a;
-    s->lines[s->line_count] = (char *)(uintptr_t)authorization;
-    ab_err e =
-        ab_websocket_start(s->all->loop,
-                           &(ab_websocket_request){.http = ab_kube_access_http(s->all->access),
-                                                   .url = url,
-                                                   .headers = (const char *const *)s->lines,
-                                                   .protocols = s->request.protocols,
-                                                   .on_open = on_open,
-                                                   .on_message = on_message,
-                                                   .on_writable = on_writable,
-                                                   .on_end = on_end,
-                                                   .arg = s},
-                           &s->socket, err);
-    s->lines[s->line_count] = NULL;
-    return e;
+    return ab_websocket_start(
+        s->all->loop,
+        &(ab_websocket_request){.http = ab_kube_access_http(s->all->access),
+                                .url = url,
+                                .headers = ab_kube_lines_with(&s->lines, authorization),
+                                .protocols = s->request.protocols,
+                                .on_open = on_open,
+                                .on_message = on_message,
+                                .on_writable = on_writable,
+                                .on_end = on_end,
+                                .arg = s},
+        &s->socket, err);
 }
 
 static const ab_kube_attempt_ops OPS = {on_begin, on_failed, on_free};
-
-static bool copy_fields(ab_kube_socket *s, const ab_kube_socket_request *request)
-{
-    assert(request->count <= AB_KUBE_SOCKET_FIELDS_MAX);
-    for (size_t i = 0; i < request->count; i++) {
-        ab_buf line;
-        ab_buf_init(&line, FIELD_MAX);
-        ab_buf_printf(&line, "%.*s: %.*s", AB_STR_ARG(request->fields[i].name),
-                      AB_STR_ARG(request->fields[i].value));
-        char *text = ab_buf_take(&line);
-        if (text == NULL)
-            return false;
-        s->lines[s->line_count++] = text;
-    }
-    return true;
-}
 
 ab_kube_socket *ab_kube_socket_begin(ab_kube_sockets *all, const ab_kube_socket_request *request)
 {
@@ -123,7 +99,7 @@ ab_kube_socket *ab_kube_socket_begin(ab_kube_sockets *all, const ab_kube_socket_
     s->all = all;
     s->request = *request;
     ab_err e = ab_kube_attempt_init(&s->attempt, all->attempts, request->path);
-    if (e != AB_ERR_OK || !copy_fields(s, request)) {
+    if (e != AB_ERR_OK || !ab_kube_lines_add(&s->lines, request->fields, request->count)) {
         ab_kube_attempt_free(&s->attempt);
         return NULL;
     }

@@ -11,12 +11,10 @@
 typedef struct ab_kube_sockets ab_kube_sockets;
 typedef struct ab_kube_socket ab_kube_socket;
 
-#define AB_KUBE_SOCKET_FIELDS_MAX 40
-
 typedef struct {
     const char *path;             /* with its query; copied */
     const ab_http_field *fields;  /* beside authorization; copied */
-    size_t count;                 /* AB_KUBE_SOCKET_FIELDS_MAX at most */
+    size_t count;                 /* AB_KUBE_FIELDS_MAX at most */
     const char *const *protocols; /* NULL-terminated; literals */
     /* As in ab_websocket_request. on_end also tells what failed before the server was asked. */
     void (*on_open)(void *arg, const char *protocol);

@@ -13,6 +13,9 @@
 
 typedef struct ab_kube_access ab_kube_access;
 
+/* Fields of a request that is passed on. */
+#define AB_KUBE_FIELDS_MAX 40
+
 /** Credentials, or why there are none. `bearer` is a token without "Bearer ", or NULL when a
  * certificate does or none is needed; borrowed for the upcall. */
 typedef void (*ab_kube_token)(void *arg, ab_err code, const char *bearer, const ab_error *err);

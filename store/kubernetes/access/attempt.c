@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define URL_MAX   (96u * 1024)
-#define TOKEN_MAX (1024u * 1024)
+#define URL_MAX        (96u * 1024)
+#define TOKEN_MAX      (1024u * 1024)
+#define LINE_MAX_BYTES (64u * 1024)
 
 TAILQ_HEAD(list, ab_kube_attempt);
 
@@ -109,6 +110,35 @@ bool ab_kube_attempt_cancel(ab_kube_attempt *a)
 {
     a->cancelled = true;
     return !a->waits && !a->failed;
+}
+
+/* --- fields --- */
+
+bool ab_kube_lines_add(ab_kube_lines *l, const ab_http_field *fields, size_t count)
+{
+    assert(l->count + count <= AB_KUBE_FIELDS_MAX + 1);
+    for (size_t i = 0; i < count; i++) {
+        ab_buf line;
+        ab_buf_init(&line, LINE_MAX_BYTES);
+        ab_buf_printf(&line, "%.*s: %.*s", AB_STR_ARG(fields[i].name), AB_STR_ARG(fields[i].value));
+        char *text = ab_buf_take(&line);
+        if (text == NULL)
+            return false;
+        l->line[l->count++] = text;
+    }
+    return true;
+}
+
+const char *const *ab_kube_lines_with(ab_kube_lines *l, const char *authorization)
+{
+    l->line[l->count] = (char *)(uintptr_t)authorization;
+    return (const char *const *)l->line;
+}
+
+void ab_kube_lines_fini(ab_kube_lines *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        free(l->line[i]);
 }
 
 /* --- all of them --- */

@@ -36,6 +36,19 @@ typedef struct {
     void (*free)(ab_kube_attempt *a);
 } ab_kube_attempt_ops;
 
+/* The fields of a request as "name: value". */
+typedef struct {
+    char *line[AB_KUBE_FIELDS_MAX + 3]; /* one more, authorization, and NULL at the end */
+    size_t count;
+} ab_kube_lines;
+
+/** Append copies of fields, AB_KUBE_FIELDS_MAX + 1 in all. @return false when out of memory */
+AB_MUST_USE bool ab_kube_lines_add(ab_kube_lines *l, const ab_http_field *fields, size_t count);
+/** What ab_http_request takes. @param authorization  as for `begin` above; borrowed until the next
+ * call */
+const char *const *ab_kube_lines_with(ab_kube_lines *l, const char *authorization);
+void ab_kube_lines_fini(ab_kube_lines *l);
+
 /** @param access, ops  borrowed. @param out  owned by the caller: ab_kube_attempts_free
  *  @return NOMEM */
 AB_MUST_USE ab_err ab_kube_attempts_new(uv_loop_t *loop, ab_kube_access *access,

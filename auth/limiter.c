@@ -6,7 +6,6 @@
 #include "auth/limiter.h"
 
 #include <openssl/evp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
@@ -41,7 +40,7 @@ ab_err ab_auth_limiter_init(ab_auth_limiter *l)
 
 void ab_auth_limiter_fini(ab_auth_limiter *l)
 {
-    ab_map_free(l->keys, free);
+    ab_map_free(l->keys, NULL);
     l->keys = NULL;
 }
 
@@ -55,12 +54,8 @@ bool ab_auth_limiter_is_shut(const ab_auth_limiter *l, ab_str key, ab_auth_allow
 static entry *add(ab_auth_limiter *l, ab_str key)
 {
     if (ab_map_count(l->keys) >= AB_AUTH_LIMITER_KEYS)
-        free(ab_map_take(l->keys, ab_map_first(l->keys).key));
-    entry *e = calloc(1, sizeof(*e));
-    if (e == NULL || ab_map_put(l->keys, key, e, NULL) == AB_ERR_OK)
-        return e;
-    free(e);
-    return NULL;
+        ab_map_drop(l->keys, ab_map_first(l->keys).value);
+    return ab_map_make(l->keys, key, sizeof(entry));
 }
 
 void ab_auth_limiter_note(ab_auth_limiter *l, ab_str key, ab_auth_allowance allowance,

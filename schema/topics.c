@@ -71,20 +71,23 @@ bool ab_topic_parse(const char *prefix, const char *topic, ab_direction *directi
     return true;
 }
 
-bool ab_group_agent(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX])
+static bool format_group(const char *prefix, const char *agent, const char *ending,
+                         char out[AB_TOPIC_NAME_MAX])
 {
     out[0] = '\0';
     if (!is_legal_prefix(prefix) || !ab_str_is_dns_label(ab_str_of(agent)))
         return false;
-    return fits(snprintf(out, AB_TOPIC_NAME_MAX, "%s.agent.%s", prefix, agent), out);
+    return fits(snprintf(out, AB_TOPIC_NAME_MAX, "%s.agent.%s%s", prefix, agent, ending), out);
+}
+
+bool ab_group_agent(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX])
+{
+    return format_group(prefix, agent, "", out);
 }
 
 bool ab_group_agent_live(const char *prefix, const char *agent, char out[AB_TOPIC_NAME_MAX])
 {
-    out[0] = '\0';
-    if (!is_legal_prefix(prefix) || !ab_str_is_dns_label(ab_str_of(agent)))
-        return false;
-    return fits(snprintf(out, AB_TOPIC_NAME_MAX, "%s.agent.%s.live", prefix, agent), out);
+    return format_group(prefix, agent, ".live", out);
 }
 
 bool ab_group_principal(const char *prefix, char out[AB_TOPIC_NAME_MAX])

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracing/context.h"
 
+#include "base/core/hex.h"
+
 #include <stdio.h>
 
 /* "00-" 32 digits "-" 16 digits "-" 2 digits */
@@ -64,21 +66,11 @@ ab_err ab_trace_context_parse(ab_str text, ab_trace_context *out)
     return AB_ERR_OK;
 }
 
-static char *write_hex(char *at, const uint8_t *bytes, size_t count)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        *at++ = digits[bytes[i] >> 4];
-        *at++ = digits[bytes[i] & 15];
-    }
-    return at;
-}
-
 void ab_trace_context_format(const ab_trace_context *context, char out[AB_TRACEPARENT_TEXT])
 {
     char trace[2 * AB_TRACE_ID_BYTES + 1], span[2 * AB_SPAN_ID_BYTES + 1];
-    *write_hex(trace, context->trace, sizeof(context->trace)) = '\0';
-    *write_hex(span, context->span, sizeof(context->span)) = '\0';
+    *ab_hex_write(trace, context->trace, sizeof(context->trace)) = '\0';
+    *ab_hex_write(span, context->span, sizeof(context->span)) = '\0';
     snprintf(out, AB_TRACEPARENT_TEXT, "00-%s-%s-%02x", trace, span,
              context->sampled ? FLAG_SAMPLED : 0u);
 }

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-static const char hex_digits[] = "0123456789abcdef";
-
 ab_err ab_digest_of(ab_str data, ab_digest *out)
 {
     unsigned char full[EVP_MAX_MD_SIZE];
@@ -31,18 +29,9 @@ bool ab_digest_is_none(const ab_digest *d)
     return ab_digest_eq(d, &none);
 }
 
-static char *put_hex(char *at, const uint8_t *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        *at++ = hex_digits[bytes[i] >> 4];
-        *at++ = hex_digits[bytes[i] & 0xF];
-    }
-    return at;
-}
-
 void ab_digest_format(const ab_digest *d, char out[AB_DIGEST_HEX])
 {
-    *put_hex(out, d->bytes, sizeof(d->bytes)) = '\0';
+    *ab_hex_write(out, d->bytes, sizeof(d->bytes)) = '\0';
 }
 
 ab_err ab_digest_parse(ab_str text, ab_digest *out)
@@ -72,7 +61,7 @@ ab_err ab_uuid(char out[37])
     for (size_t i = 0; i < sizeof(groups); i++) {
         if (i > 0)
             *out++ = '-';
-        out = put_hex(out, from, groups[i]);
+        out = ab_hex_write(out, from, groups[i]);
         from += groups[i];
     }
     *out = '\0';

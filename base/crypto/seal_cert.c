@@ -2,6 +2,7 @@
  *
  * Whom a certificate stands for, and whether we may believe it.
  */
+#include "base/core/hex.h"
 #include "base/crypto/pem.h"
 #include "base/crypto/seal_priv.h"
 
@@ -160,8 +161,8 @@ static ab_err set_id(ab_seal_recipient *r)
 {
     uint8_t digest[AB_FINGERPRINT_BYTES];
     ab_err e = ab_certificate_fingerprint(r->cert, digest);
-    for (size_t i = 0; e == AB_ERR_OK && i < sizeof(digest); i++)
-        (void)snprintf(r->id + 2 * i, 3, "%02x", digest[i]);
+    if (e == AB_ERR_OK)
+        *ab_hex_write(r->id, digest, sizeof(digest)) = '\0';
     return e;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json/span.h"
 
+#include "base/core/hex.h"
 #include "base/core/utf8.h"
 #include "base/json/span_priv.h"
 
@@ -132,10 +133,8 @@ ab_str ab_span_plain_key(ab_spanv v)
 static uint32_t hex4(const char *digits)
 {
     uint32_t value = 0;
-    for (size_t i = 0; i < 4; i++) {
-        uint32_t c = (unsigned char)digits[i];
-        value = value << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-    }
+    for (size_t i = 0; i < 4; i++)
+        value = value << 4 | (uint32_t)ab_hex_digit(digits[i]);
     return value;
 }
 

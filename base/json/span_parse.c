@@ -4,6 +4,7 @@
  * recursion. The copy ends with a NUL, which is valid nowhere in JSON, so one byte may always be
  * looked at.
  */
+#include "base/core/hex.h"
 #include "base/core/utf8.h"
 #include "base/json/span_priv.h"
 
@@ -76,11 +77,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 static ab_err scan_escape(parser *p)
 {
     p->at++;
@@ -89,7 +85,7 @@ static ab_err scan_escape(parser *p)
         return fail_here(p, "unknown escape in a string");
     p->at++;
     for (int i = 0; kind == 'u' && i < 4; i++) {
-        if (!is_hex(peek(p)))
+        if (ab_hex_digit(peek(p)) < 0)
             return fail_here(p, "\\u needs four hex digits");
         p->at++;
     }

@@ -5,6 +5,7 @@
  */
 #include "base/yaml/yaml_priv.h"
 
+#include "base/core/hex.h"
 #include "base/json/span.h"
 
 #include <string.h>
@@ -149,14 +150,6 @@ static unsigned take_base(ab_str *digits)
     return base;
 }
 
-static unsigned digit_value(char c)
-{
-    if (is_digit(c))
-        return (unsigned)(c - '0');
-    char lower = (char)(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? (unsigned)(lower - 'a') + 10 : 16;
-}
-
 static bool put_based(ab_str text, ab_buf *json)
 {
     uint64_t limit = UINT64_MAX;
@@ -168,7 +161,7 @@ static bool put_based(ab_str text, ab_buf *json)
         return false;
     uint64_t value = 0;
     for (size_t i = 0; i < text.len; i++) {
-        unsigned digit = digit_value(text.ptr[i]);
+        unsigned digit = (unsigned)ab_hex_digit(text.ptr[i]); /* none: more than any base */
         if (digit >= base || value > (limit - digit) / base)
             return false;
         value = value * base + digit;

@@ -228,7 +228,7 @@ static void put_value(ab_buf *b, const ab_field *f, ab_log_format format)
 static void put_text_line(ab_buf *b, const char *time, ab_log_area area, ab_log_level level,
                           const char *message, const ab_field *fields, size_t count)
 {
-    ab_buf_printf(b, "%.23sZ %s %s: ", time, level_columns[level], area_names[area]);
+    ab_buf_printf(b, "%s %s %s: ", time, level_columns[level], area_names[area]);
     put_escaped(b, ab_str_of(message), AB_LOG_TEXT);
     for (size_t i = 0; i < count; i++) {
         ab_buf_printf(b, " %s=", fields[i].name);
@@ -240,7 +240,7 @@ static void put_text_line(ab_buf *b, const char *time, ab_log_area area, ab_log_
 static void put_json_line(ab_buf *b, const char *time, ab_log_area area, ab_log_level level,
                           const char *message, const ab_field *fields, size_t count)
 {
-    ab_buf_printf(b, "{\"time\":\"%.23sZ\",\"level\":\"%s\",\"area\":\"%s\",\"msg\":", time,
+    ab_buf_printf(b, "{\"time\":\"%s\",\"level\":\"%s\",\"area\":\"%s\",\"msg\":", time,
                   level_names[level], area_names[area]);
     put_quoted(b, ab_str_of(message), AB_LOG_JSON);
     for (size_t i = 0; i < count; i++) {
@@ -256,7 +256,7 @@ void ab_log_write(ab_log *log, ab_log_area area, ab_log_level level, const char 
     /* Callers log what they are about to return or have just seen: errno is theirs. */
     int saved = errno;
     char time[AB_TIME_TEXT];
-    ab_time_format(ab_clock_wall_us(log->clock), time);
+    ab_time_format_ms(ab_clock_wall_us(log->clock), time);
     ab_buf_clear(&log->line);
     if (log->format == AB_LOG_JSON)
         put_json_line(&log->line, time, area, level, message, fields, count);

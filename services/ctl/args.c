@@ -36,14 +36,6 @@ typedef struct {
     ab_error *err;
 } reader;
 
-static const ab_ctl_flag *find_flag(const ab_ctl_flag *rows, size_t count, ab_str name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (ab_str_is(name, rows[i].name))
-            return &rows[i];
-    return NULL;
-}
-
 static bool is_flag(const char *arg)
 {
     return arg[0] == '-' && arg[1] != '\0';
@@ -70,10 +62,10 @@ static bool takes_next(const ab_ctl_flag *flag, const char *arg)
 static bool skips_next(const reader *r, const char *arg)
 {
     ab_str name = flag_name(arg);
-    bool takes = takes_next(find_flag(ab_ctl_global_flags, COUNT, name), arg);
+    bool takes = takes_next(ab_ctl_find_flag(ab_ctl_global_flags, COUNT, name), arg);
     for (size_t i = 0; i < r->commands.count && !takes; i++) {
         const ab_ctl_command *c = r->commands.rows[i];
-        takes = takes_next(find_flag(c->flags, c->flag_count, name), arg);
+        takes = takes_next(ab_ctl_find_flag(c->flags, c->flag_count, name), arg);
     }
     return takes;
 }
@@ -206,9 +198,10 @@ static ab_err read_flag(reader *r)
     const char *value = "";
     const ab_ctl_command *c = r->out->command;
     ab_str name = flag_name(arg);
-    const ab_ctl_flag *own = c == NULL ? NULL : find_flag(c->flags, c->flag_count, name);
+    const ab_ctl_flag *own = c == NULL ? NULL : ab_ctl_find_flag(c->flags, c->flag_count, name);
     const ab_ctl_flag *global =
-        own != NULL ? NULL : find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(c), name);
+        own != NULL ? NULL
+                    : ab_ctl_find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(c), name);
     if (global == NULL && own == NULL)
         return ab_fail(r->err, AB_ERR_INVALID, "unknown flag %s%s%s", arg, c == NULL ? "" : " of ",
                        c == NULL ? "" : c->name);

@@ -8,12 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+const ab_ctl_flag *ab_ctl_find_flag(const ab_ctl_flag *rows, size_t count, ab_str name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (ab_str_is(name, rows[i].name))
+            return &rows[i];
+    return NULL;
+}
+
 const char *ab_ctl_value(const ab_ctl *ctl, const char *flag)
 {
-    for (size_t i = 0; i < ctl->command->flag_count; i++)
-        if (strcmp(ctl->command->flags[i].name, flag) == 0)
-            return ctl->values[i];
-    return NULL;
+    const ab_ctl_command *c = ctl->command;
+    const ab_ctl_flag *found = ab_ctl_find_flag(c->flags, c->flag_count, ab_str_of(flag));
+    return found == NULL ? NULL : ctl->values[found - c->flags];
 }
 
 static const char *program = "argobusctl";

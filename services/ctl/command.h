@@ -28,6 +28,9 @@ typedef struct {
     const char *help;  /* one line, without a full stop */
 } ab_ctl_flag;
 
+/** @return NULL: none has this name */
+const ab_ctl_flag *ab_ctl_find_flag(const ab_ctl_flag *rows, size_t count, ab_str name);
+
 typedef struct ab_ctl ab_ctl;
 
 typedef struct {

@@ -24,10 +24,7 @@ struct line {
 static const ab_ctl_flag *find_flag(const ab_ctl_flag *rows, size_t count, const char *word)
 {
     const char *name = strcmp(word, "-o") == 0 ? "output" : word[1] == '-' ? word + 2 : "";
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return &rows[i];
-    return NULL;
+    return ab_ctl_find_flag(rows, count, ab_str_of(name));
 }
 
 static const ab_ctl_flag *flag_of(const struct line *l, const char *word)
@@ -160,23 +157,13 @@ static void put_lines(const ab_buf *lines, const char *prefix, const char *help,
     }
 }
 
-static void put_agents(const struct line *l, const char *prefix, const ab_ctl_names *names,
-                       ab_buf *out)
+static void put_asked(void (*ask)(const char *where, ab_buf *out), const char *where,
+                      const char *prefix, const char *help, ab_buf *out)
 {
     ab_buf lines;
     ab_buf_init(&lines, NAMES_MAX);
-    names->agents(l->socket, &lines);
-    put_lines(&lines, prefix, "agent", out);
-    ab_buf_fini(&lines);
-}
-
-static void put_contexts(const struct line *l, const char *prefix, const ab_ctl_names *names,
-                         ab_buf *out)
-{
-    ab_buf lines;
-    ab_buf_init(&lines, NAMES_MAX);
-    names->contexts(l->kubeconfig, &lines);
-    put_lines(&lines, prefix, "context", out);
+    ask(where, &lines);
+    put_lines(&lines, prefix, help, out);
     ab_buf_fini(&lines);
 }
 
@@ -185,9 +172,9 @@ static void put_value(const struct line *l, const char *flag, const char *prefix
 {
     static const char *const forms[] = {"table", "json", "yaml"};
     if (strcmp(flag, "agent") == 0)
-        put_agents(l, prefix, names, out);
+        put_asked(names->agents, l->socket, prefix, "agent", out);
     else if (strcmp(flag, "context") == 0)
-        put_contexts(l, prefix, names, out);
+        put_asked(names->contexts, l->kubeconfig, prefix, "context", out);
     for (size_t i = 0; i < 3 && strcmp(flag, "output") == 0; i++)
         put(prefix, ab_str_of(forms[i]), "", out);
 }
@@ -241,7 +228,7 @@ static void put_operand(const struct line *l, const char *prefix, const ab_ctl_n
     if (l->operands >= c->operands_max)
         return;
     if (strncmp(c->operands, "AGENT", 5) == 0 && l->operands == 0)
-        put_agents(l, prefix, names, out);
+        put_asked(names->agents, l->socket, prefix, "agent", out);
     if (l->operands == 0)
         put_alternatives(c->operands, prefix, out);
     for (size_t i = 0; i < 3 && c == &ab_ctl_completion; i++)

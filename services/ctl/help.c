@@ -2,22 +2,14 @@
 #include "services/ctl/help.h"
 
 #include <stdio.h>
-#include <string.h>
-
-static bool has_flag(const ab_ctl_command *c, const char *name)
-{
-    for (size_t i = 0; c != NULL && i < c->flag_count; i++)
-        if (strcmp(c->flags[i].name, name) == 0)
-            return true;
-    return false;
-}
 
 /* @param but  without those that this command has, too; NULL: all */
 static void put_flags(const ab_ctl_flag *rows, size_t count, const ab_ctl_command *but, ab_buf *out)
 {
     for (size_t i = 0; i < count; i++) {
         char shown[64];
-        if (has_flag(but, rows[i].name))
+        if (but != NULL &&
+            ab_ctl_find_flag(but->flags, but->flag_count, ab_str_of(rows[i].name)) != NULL)
             continue;
         snprintf(shown, sizeof(shown), "--%s%s%s", rows[i].name, rows[i].value == NULL ? "" : " ",
                  rows[i].value == NULL ? "" : rows[i].value);

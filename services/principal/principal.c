@@ -135,7 +135,6 @@ static ab_err make_machine(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
     s->agent_secrets = ab_config_bool(c, "agent-secrets");
-    s->sealed = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0;
     s->namespaces = ab_patterns_new();
     if (s->namespaces == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
@@ -150,7 +149,7 @@ static ab_err make_machine(service *s, ab_error *err)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
         .namespace = ab_config_str(c, "store.namespace"),
-        .sealing = {.off = !s->sealed,
+        .sealing = {.off = strcmp(ab_config_str(c, "secrets.protection"), "sealed") != 0,
                     .in_clear = ab_principal_agents_in_clear,
                     .recipient = recipient,
                     .seal = seal,

@@ -51,7 +51,6 @@ typedef struct {
     bool synced;                   /* all objects were seen, and none is unreadable */
     bool cleaned_up;               /* what was served before and is not any more, is dealt with */
     ab_patterns *namespaces;
-    bool sealed;        /* secrets.protection */
     bool agent_secrets; /* cluster Secrets name agents */
     ab_store_watch watches[8];
 } service;

@@ -50,9 +50,7 @@ void ab_page_rows_free(ab_page_rows *r)
 {
     if (r == NULL)
         return;
-    for (ab_map_iter i = ab_map_first(r->rows); i.entry != NULL; ab_map_next(&i))
-        row_fini(i.value);
-    ab_map_free(r->rows, NULL);
+    ab_map_free(r->rows, row_fini);
     free(r);
 }
 

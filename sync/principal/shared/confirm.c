@@ -7,6 +7,9 @@
  */
 #include "sync/principal/shared/shared_priv.h"
 
+#include "sync/kind/kind.h"
+#include "sync/principal/mirror/owner.h"
+
 #include <string.h>
 
 /* Of one that is known to exist; NULL: there is none to ask for. */
@@ -37,25 +40,60 @@ bool ab_principal_shared_is_read_in_time(struct shared *s)
     return false;
 }
 
-bool ab_principal_shared_is_confirmed(struct shared *secret)
+bool ab_principal_shared_is_confirmed(const struct shared *secret)
 {
-    struct shared *project = project_of(secret);
-    if (project == NULL || project->confirmed >= secret->noted)
-        return true;
-    secret->unconfirmed = true;
-    ab_principal_shared_look_again(project, false);
-    return false;
+    const struct shared *project = project_of(secret);
+    return secret->scope == NULL ||
+           (project == NULL ? secret : project)->confirmed >= secret->noted;
 }
 
-void ab_principal_shared_confirm(struct shared *project)
+void ab_principal_shared_seek_project(struct shared *secret)
+{
+    struct shared *project =
+        ab_principal_shared_for(secret->principal, ab_str_of(secret->scope), secret->record.type);
+    if (project == NULL) {
+        ab_reconcile_fail(&secret->record, AB_ERR_NOMEM, NULL);
+        return;
+    }
+    secret->unconfirmed = true;
+    project->sought = !project->exists;
+    ab_principal_shared_look_again(project, false);
+}
+
+static void release_secrets(struct shared *project)
 {
     const ab_principal *p = project->principal;
-    project->confirmed = project->reading;
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
         if (!s->unconfirmed || s->scope == NULL || strcmp(s->scope, project->key) != 0)
             continue;
         s->unconfirmed = false;
+        if (!project->exists)
+            s->confirmed = project->reading;
         ab_principal_shared_look_again(s, true);
     }
+}
+
+void ab_principal_shared_confirm(struct shared *project)
+{
+    project->confirmed = project->reading;
+    release_secrets(project);
+}
+
+/* One that is not to be shared is none. */
+static bool is_shared(const ab_object *hub)
+{
+    return hub != NULL && !ab_object_deleting(hub) && !ab_mirror_is_one(hub) &&
+           ab_kind_is_synchronised(hub);
+}
+
+void ab_principal_shared_note_sought(struct shared *project, const ab_object *hub)
+{
+    if (is_shared(hub)) {
+        ab_reconcile_await_change(&project->record,
+                                  "the watch does not show this project, which exists");
+        return;
+    }
+    project->sought = false;
+    release_secrets(project);
 }

@@ -4,6 +4,7 @@
  */
 #include "sync/principal/shared/shared_priv.h"
 
+#include "sync/kind/kind.h"
 #include "sync/object/project.h"
 #include "sync/principal/lookup.h"
 
@@ -26,6 +27,25 @@ void ab_principal_shared_free(void *value)
 struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key)
 {
     return ab_map_find(p->shared, key);
+}
+
+struct shared *ab_principal_shared_for(ab_principal *p, ab_str key, const ab_record_type *type)
+{
+    struct shared *s = ab_principal_shared_find(p, key);
+    if (s != NULL)
+        return s;
+    s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->principal = p;
+    s->kind = ab_kind_of_key(key);
+    s->key = ab_str_dup(key);
+    ab_record_init(&s->record, type, &p->reconciler, s->key);
+    if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
+        ab_principal_shared_free(s);
+        return NULL;
+    }
+    return s;
 }
 
 bool ab_principal_shared_exists(const ab_principal *p, ab_str key)

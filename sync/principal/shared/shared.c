@@ -40,8 +40,9 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
     if (s->kind->audience == AB_FOR_ITS_PROJECT)
         rules = s->scope == NULL ? NULL : ab_principal_shared_find(p, ab_str_of(s->scope));
     bool lacks_project = s->scope != NULL && (rules == NULL || !rules->exists);
-    if (lacks_project && (!p->synced || ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
-        return NOT_KNOWN_YET; /* it may be what cannot be read, or what the store has lost */
+    if (lacks_project && (!p->synced || !ab_principal_shared_is_confirmed(s) ||
+                          ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
+        return NOT_KNOWN_YET; /* it may be new, or what cannot be read, or the store has lost */
     bool is_for = rules != NULL && rules->exists &&
                   ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
     return is_for ? FOR_IT : NOT_FOR_IT;
@@ -81,10 +82,14 @@ static void send(const struct shared *s, struct peer *peer, const ab_object *hub
     ab_buf_wipe(&payload);
 }
 
+/* What only the agent has is ended by a resync: one that came too early for that is repeated. */
 static void end(const struct shared *s, struct peer *peer)
 {
-    ab_principal_shared_note_queued(peer, ab_str_of(s->key));
-    ab_principal_end(peer, ab_str_of(s->key), false);
+    ab_str key = ab_str_of(s->key);
+    ab_principal_shared_note_queued(peer, key);
+    if (peer->resync.unsent && !ab_writer_has_key(peer->writer, key))
+        ab_resync_queue_due(&peer->resync.turn, "an object that is not for the agent");
+    ab_principal_end(peer, key, false);
 }
 
 static void send_to(struct shared *s, struct peer *peer, const ab_object *hub)
@@ -92,7 +97,7 @@ static void send_to(struct shared *s, struct peer *peer, const ab_object *hub)
     enum verdict verdict = judge(s, peer);
     if (verdict != FOR_IT && ab_link_is_in_use(&peer->in_waiting))
         ab_principal_shared_count_again(peer);
-    if (verdict == NOT_KNOWN_YET || !ab_principal_shared_is_confirmed(s))
+    if (verdict == NOT_KNOWN_YET)
         return;
     if (verdict == FOR_IT)
         send(s, peer, hub);
@@ -103,6 +108,10 @@ static void send_to(struct shared *s, struct peer *peer, const ab_object *hub)
 static void distribute(struct shared *s, const ab_object *hub)
 {
     const ab_principal *p = s->principal;
+    if (ab_link_is_in_use(&p->open) && !ab_principal_shared_is_confirmed(s)) {
+        ab_principal_shared_seek_project(s);
+        return;
+    }
     for (ab_list_iter i = ab_list_first(&p->open); i.link != NULL; ab_list_next(&i)) {
         struct peer *peer = AB_LINK_OF(i.link, struct peer, in_open);
         if (!s->for_all && peer->asked <= s->informed_at)
@@ -169,6 +178,9 @@ static ab_err note(struct shared *s, const ab_object *hub)
     else if (has_rules(s))
         e = ab_principal_shared_note_project(s, hub);
     s->exists = s->exists || e == AB_ERR_OK;
+    if (s->exists && s->sought)
+        ab_reconcile_succeeded(&s->record);
+    s->sought = s->sought && !s->exists;
     return e;
 }
 
@@ -212,7 +224,9 @@ static struct shared *shared_of(ab_record *r)
 static bool is_as_desired(const ab_record *r)
 {
     const struct shared *s = (const struct shared *)r;
-    return !s->requeued || !(s->deleting || (s->exists && ab_link_is_in_use(&s->principal->open)));
+    bool is_due =
+        s->requeued && (s->deleting || (s->exists && ab_link_is_in_use(&s->principal->open)));
+    return !is_due && !s->sought;
 }
 
 static bool reconcile(ab_record *r)
@@ -232,6 +246,8 @@ static bool is_as_watched(const struct shared *s, const ab_object *hub)
 static void got(ab_record *r, ab_object *hub)
 {
     struct shared *s = shared_of(r);
+    if (s->sought)
+        ab_principal_shared_note_sought(s, hub);
     if (hub == NULL || !is_as_watched(s, hub) || !ab_principal_shared_is_read_in_time(s))
         return;
     if (has_rules(s))
@@ -255,7 +271,7 @@ static void look_again(ab_record *r)
 static bool is_over(const ab_record *r)
 {
     const struct shared *s = (const struct shared *)r;
-    return !s->exists && !s->deleting && s->principal->synced;
+    return !s->exists && !s->deleting && !s->sought && s->principal->synced;
 }
 
 static void forget(ab_record *r)
@@ -274,26 +290,6 @@ static const ab_record_type shared_type = {.is_as_desired = is_as_desired,
 
 /* --- facts --- */
 
-static struct shared *shared_for(ab_principal *p, const ab_object *object)
-{
-    ab_str key = ab_str_of(ab_object_key(object));
-    struct shared *s = ab_principal_shared_find(p, key);
-    if (s != NULL)
-        return s;
-    s = calloc(1, sizeof(*s));
-    if (s == NULL)
-        return NULL;
-    s->principal = p;
-    s->kind = ab_kind_of(ab_object_kind(object));
-    s->key = ab_str_dup(key);
-    ab_record_init(&s->record, &shared_type, &p->reconciler, s->key);
-    if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
-        ab_principal_shared_free(s);
-        return NULL;
-    }
-    return s;
-}
-
 void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
 {
     const ab_kind *kind = ab_kind_of(ab_object_kind(object));
@@ -303,7 +299,7 @@ void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
         ab_principal_shared_on_deleted(p, object, true); /* it is there, and says so itself */
         return;
     }
-    struct shared *s = shared_for(p, object);
+    struct shared *s = ab_principal_shared_for(p, ab_str_of(ab_object_key(object)), &shared_type);
     char *version = ab_str_dup(ab_object_version(object));
     if (s == NULL || version == NULL) {
         free(version);

@@ -3,10 +3,12 @@
  * What the principal corrects in a resync with one of several agents. The test speaks for the
  * agents.
  */
+#include "base/core/base64.h"
 #include "schema/attributes.h"
 #include "sync/resync/message.h"
 #include "tests/unit/sync/world/edit.h"
 #include "tests/unit/sync/world/hub.h"
+#include "tests/unit/sync/world/samples.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +17,8 @@
 
 #include <cmocka.h>
 
-#define APP "Application/" HUB_NAMESPACE "/a"
+#define SECRET "Secret/" HUB_NAMESPACE "/repo"
+#define APP    "Application/" HUB_NAMESPACE "/a"
 /* No watermark covers it. */
 #define UNCOVERED ((ab_version){1 << 20, 1})
 
@@ -26,6 +29,24 @@ static struct {
     ab_version held;  /* of what an agent holds; none: it knows none */
     bool store_waits; /* nothing happens there */
 } t;
+
+static void put_secret_of(const char *project)
+{
+    ab_buf encoded;
+    char json[600];
+    ab_buf_init(&encoded, 100);
+    ab_base64_encode(ab_str_of(project), &encoded);
+    snprintf(json, sizeof(json),
+             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":"
+             "{\"name\":\"repo\",\"namespace\":\"" HUB_NAMESPACE
+             "\",\"labels\":{\"" AB_LABEL_SECRET_TYPE
+             "\":\"repository\"}},\"data\":{\"project\":\"%.*s\"}}",
+             AB_STR_ARG(ab_buf_str(&encoded)));
+    ab_object *o = sample_object(json);
+    fake_store_put(t.hub.store, o);
+    ab_object_unref(o);
+    ab_buf_fini(&encoded);
+}
 
 static void settle(void)
 {
@@ -139,14 +160,14 @@ static void resync(const char *agent)
 
 /* --- the tests --- */
 
-/* The agent reads its log, and ends the Application with what it deployed. */
-static void assert_ends_with_resources(fake_log *log)
+/* The agent reads its log, and ends the object, an Application with what it deployed. */
+static void assert_ends_with_resources(fake_log *log, const char *key)
 {
     bool ended = false;
     while (fake_log_has_next(log)) {
         fake_delivery *d = fake_log_next(log);
         const ab_event *event = fake_delivery_event(d);
-        if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), APP)) {
+        if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), key)) {
             ended = ab_event_data(event).ptr == NULL;
             assert_null(ab_event_attr(event, AB_CE_ORPHAN).ptr);
         }
@@ -164,7 +185,7 @@ static void what_has_moved_is_ended_at_its_former_agent_without_a_watermark(void
     assert_null(hub_sent(&t.hub, "a1", APP));
     hub_lose_log(&t.hub, "a1");
     assert_int_equal(hold("a1", APP), 3); /* steps, and the end */
-    assert_ends_with_resources(t.hub.agents[0].down);
+    assert_ends_with_resources(t.hub.agents[0].down, APP);
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a1") == 0);
 }
 
@@ -223,6 +244,21 @@ static void what_is_in_another_agents_namespace_is_not_ended(void **state)
     assert_int_equal(ab_principal_confirm(t.hub.principal, "a1"), AB_ERR_OK);
     settle();
     assert_int_equal(hold("a1", "Application/a2/n"), 2);
+}
+
+/* Nothing is known of its project when they are compared. */
+static void a_secret_that_is_for_nobody_is_ended_when_that_is_known(void **state)
+{
+    (void)state;
+    t.held = (ab_version){1, 1};
+    put_secret_of("gone");
+    t.store_waits = true;
+    fake_store_step(t.hub.store, 0, false);
+    assert_int_equal(hold("a1", SECRET), 2);
+    t.store_waits = false;
+    settle();
+    (void)hold("a1", SECRET);
+    assert_ends_with_resources(t.hub.agents[0].down, SECRET);
 }
 
 /* It was an object of an autonomous agent that is managed now, and is not the control plane's own
@@ -328,6 +364,7 @@ int main(void)
         TEST(what_has_moved_is_ended_at_its_former_agent_without_a_watermark),
         TEST(what_is_in_another_agents_namespace_is_not_ended),
         TEST(what_another_has_is_not_ended_for_an_agent_that_was_not_sent_it),
+        TEST(a_secret_that_is_for_nobody_is_ended_when_that_is_known),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
         TEST(what_is_asked_for_no_more_ends_behind_its_command),

@@ -40,9 +40,8 @@ static struct {
     int numbers, certificate;
     struct {
         bool exists;
-        bool unseen; /* a project: the principal may not know that it exists */
-        int newest;  /* number in it */
-        int project; /* of a Secret; PROJECTS: of none that exists */
+        int newest;                         /* number in it */
+        int project;                        /* of a Secret; PROJECTS: of none that exists */
         bool named[AGENTS], denied[AGENTS]; /* by a project */
         bool was_not[AGENTS];               /* for it, as the principal may have seen it */
     } objects[OBJECTS];
@@ -89,19 +88,13 @@ static bool is_for(size_t i, size_t k)
     return m.objects[rules].exists && m.objects[rules].named[k] && !m.objects[rules].denied[k];
 }
 
-static bool may_be_unknown(size_t i)
-{
-    return is_secret(i) && m.objects[i].project != PROJECTS &&
-           m.objects[m.objects[i].project].unseen;
-}
-
 /* After each change by a user. */
 static void note_audience(void)
 {
     for (size_t i = 0; i < OBJECTS; i++)
         for (size_t k = 0; k < AGENTS; k++) {
             m.meant[m.objects[i].newest][k] |= is_for(i, k);
-            m.objects[i].was_not[k] |= !is_for(i, k) || may_be_unknown(i);
+            m.objects[i].was_not[k] |= !is_for(i, k);
         }
 }
 
@@ -118,12 +111,10 @@ static int number_in(ab_str data)
 /* The principal has seen all, and whoever is connected was told. */
 static void note_quiet(void)
 {
-    for (size_t i = 0; i < OBJECTS; i++) {
-        m.objects[i].unseen = false;
+    for (size_t i = 0; i < OBJECTS; i++)
         for (size_t k = 0; k < AGENTS; k++)
             if (m.hub.agents[k].served && m.hub.agents[k].connected)
                 m.objects[i].was_not[k] = !is_for(i, k);
-    }
 }
 
 static void on_sent(const char *agent, const ab_event *event)
@@ -196,8 +187,6 @@ static void put_secret(size_t i)
 {
     static const char *const projects[PROJECTS + 1] = {"cDA=", "cDE=", "b3RoZXI="};
     char json[600];
-    if (!m.objects[i].exists || chance(3) == 0)
-        m.objects[i].project = (int)chance(PROJECTS + 1);
     snprintf(json, sizeof(json),
              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":"
              "{\"name\":\"%s\",\"namespace\":\"" HUB_NAMESPACE
@@ -220,7 +209,6 @@ static void put_keys(void)
 static void write_one(size_t i)
 {
     m.objects[i].newest = ++m.numbers;
-    m.objects[i].unseen |= !m.objects[i].exists;
     if (i < FIRST_SECRET)
         put_project(i);
     else if (is_secret(i))
@@ -239,10 +227,27 @@ static void erase(size_t i)
 
 static void change_object(size_t i)
 {
-    if (chance(4) == 0)
+    if (chance(4) == 0) {
         erase(i);
-    else
+    } else {
+        if (is_secret(i) && (!m.objects[i].exists || chance(3) == 0))
+            m.objects[i].project = (int)chance(PROJECTS + 1);
         write_one(i);
+    }
+    note_audience();
+}
+
+/* A project is made, or made again, and a Secret moves to it at once. */
+static void move_to_new_project(void)
+{
+    size_t project = chance(PROJECTS), secret = FIRST_SECRET + chance(SECRETS);
+    if (m.objects[project].exists && chance(2) == 0) {
+        erase(project);
+        note_audience();
+    }
+    write_one(project);
+    m.objects[secret].project = (int)project;
+    write_one(secret);
     note_audience();
 }
 
@@ -271,7 +276,7 @@ static void restart(void)
 static void change(void)
 {
     size_t k = chance(AGENTS);
-    switch (chance(12)) {
+    switch (chance(14)) {
     case 0:
         fleet_cut_or_mend(&m.hub, agents[k]);
         break;
@@ -291,6 +296,10 @@ static void change(void)
     case 5:
         m.hub.ms += 1000;
         ab_principal_tick(m.hub.principal);
+        break;
+    case 6:
+    case 7:
+        move_to_new_project();
         break;
     default:
         change_object(chance(OBJECTS));

@@ -21,6 +21,8 @@
 #define PROJECT "AppProject/" HUB_NAMESPACE "/team"
 #define SECRET  "Secret/" HUB_NAMESPACE "/repo"
 #define KEYS    "ConfigMap/" HUB_NAMESPACE "/" AB_NAME_GPG_KEYS
+#define OTHER   "AppProject/" HUB_NAMESPACE "/other"
+#define OTHERS  "\"project\":\"b3RoZXI=\",\"password\":\"aHVudGVyMg==\""
 #define SCOPED  "\"project\":\"dGVhbQ==\",\"password\":\"aHVudGVyMg==\""
 
 static hub h;
@@ -74,16 +76,21 @@ static void put(const char *json)
     ab_object_unref(o);
 }
 
-/* Project "team" for the agents that `glob` matches. */
-static void put_project(const char *glob)
+/* A project for the agents that `glob` matches. */
+static void put_project_of(const char *name, const char *meta, const char *glob)
 {
     char json[600];
     snprintf(json, sizeof(json),
              "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
-             "{\"name\":\"team\",\"namespace\":\"" HUB_NAMESPACE "\"},\"spec\":{\"destinations\":"
+             "{\"name\":\"%s\",\"namespace\":\"" HUB_NAMESPACE "\"%s},\"spec\":{\"destinations\":"
              "[{\"name\":\"%s\"}],\"sourceNamespaces\":[\"*\"]}}",
-             glob);
+             name, meta, glob);
     put(json);
+}
+
+static void put_project(const char *glob)
+{
+    put_project_of("team", "", glob);
 }
 
 static void put_secret(const char *data)
@@ -334,6 +341,91 @@ static void a_new_password_does_not_go_to_whom_the_project_named_before(void **s
     assert_false(has("a1", SECRET));
     assert_true(has("a2", SECRET));
     assert_int_equal(hub_sent_count(&h, "a1"), sent + 2); /* both are ended */
+}
+
+/* It is at a1, and moves to project "other". Its change is seen first. */
+static void move_secret(void)
+{
+    put_secret(OTHERS);
+    fake_store_step(h.store, fake_store_choices(h.store) - 1, false);
+    go_on_unseeing();
+    assert_true(has("a1", SECRET));
+    assert_int_equal(hub_sent_count(&h, "a1"), 2);
+    fake_store_step(h.store, 0, false); /* the project is read */
+    fake_store_step(h.store, 0, false);
+    go_on_unseeing();
+}
+
+static void start_with_secret_at_a1(void)
+{
+    h.sealing = (ab_principal_sealing){.off = true};
+    put_project("a1");
+    put_secret(SCOPED);
+    hub_start(&h);
+    assert_int_equal(hub_sent_count(&h, "a1"), 2);
+}
+
+static void a_secret_that_moves_to_a_new_project_stays_where_it_belongs(void **state)
+{
+    (void)state;
+    start_with_secret_at_a1();
+    put_project_of("other", "", "a?");
+    move_secret();
+    assert_int_equal(hub_sent_count(&h, "a1"), 2);
+    assert_false(has("a2", SECRET));
+    hub_settle(&h);
+    assert_true(says("a1", SECRET, OTHERS));
+    assert_true(says("a2", SECRET, OTHERS));
+    assert_int_equal(hub_sent_count(&h, "a1"), 4); /* the new project, and the Secret */
+}
+
+static void a_secret_that_moves_to_a_new_project_goes_where_that_denies_it(void **state)
+{
+    (void)state;
+    start_with_secret_at_a1();
+    put_project_of("other", "", "a2");
+    move_secret();
+    assert_true(has("a1", SECRET));
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+    assert_true(has("a2", SECRET));
+}
+
+static void a_new_project_that_is_not_synchronised_is_none(void **state)
+{
+    (void)state;
+    start_with_secret_at_a1();
+    put_project_of("other", ",\"labels\":{\"" AB_LABEL_IGNORE_SYNC "\":\"true\"}", "a1");
+    move_secret();
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+}
+
+static void nor_is_one_that_is_being_deleted(void **state)
+{
+    (void)state;
+    start_with_secret_at_a1();
+    put_project_of("other", ",\"finalizers\":[\"x/y\"]", "a1");
+    fake_store_erase(h.store, OTHER);
+    move_secret();
+    hub_settle(&h);
+    assert_false(has("a1", SECRET));
+    assert_null(fake_store_find(h.store, OTHER));
+}
+
+/* It is deleted while the watch has a gap. */
+static void a_new_project_that_is_never_shown_is_read_until_it_is_gone(void **state)
+{
+    (void)state;
+    start_with_secret_at_a1();
+    put_project_of("other", "", "a1");
+    move_secret();
+    fake_store_lose(h.store, OTHER);
+    fake_store_step(h.store, 0, true);
+    hub_settle(&h);
+    assert_true(has("a1", SECRET));
+    hub_tick(&h, 1000);
+    assert_false(has("a1", SECRET));
 }
 
 static void a_secret_without_a_project_stays(void **state)
@@ -673,6 +765,11 @@ int main(void)
         TEST(a_read_that_is_newer_than_what_was_seen_is_not_sent_before_that),
         TEST(a_secret_goes_where_its_project_goes),
         TEST(a_new_password_does_not_go_to_whom_the_project_named_before),
+        TEST(a_secret_that_moves_to_a_new_project_stays_where_it_belongs),
+        TEST(a_secret_that_moves_to_a_new_project_goes_where_that_denies_it),
+        TEST(a_new_project_that_is_not_synchronised_is_none),
+        TEST(nor_is_one_that_is_being_deleted),
+        TEST(a_new_project_that_is_never_shown_is_read_until_it_is_gone),
         TEST(a_secret_without_a_project_stays),
         TEST(a_project_that_comes_late_finds_its_secrets),
         TEST(a_secret_is_sealed_to_its_receiver_and_place),

@@ -52,13 +52,14 @@ struct ab_agent_object {
     ab_digest principal; /* digest of the uid of the principal whose source it is, by what is kept
                             or, without a source, by the object here; none: nobody's */
     struct {
-        enum { CONFLICT_NONE, CONFLICT_REFUSED, CONFLICT_ENDED } state;
+        enum { CONFLICT_NONE, CONFLICT_REFUSED, CONFLICT_GONE, CONFLICT_ENDED } state;
         bool remapped;
         bool waits; /* it was refused, and is not gone */
     } conflict;     /* another source for the same local object; `state` is to be reported */
 
     bool exists;         /* exists in the local store */
-    ab_digest local_uid; /* autonomous: of the uid of what is here; none: not known */
+    ab_digest local_uid; /* autonomous: of the uid of what is here, managed: of its source-uid;
+                            none: not known */
     bool was_managed;  /* carries the annotations of a managed one, and is none: autonomous, of the
                           time before; else, copied from one with another name */
     bool excluded;     /* autonomous: is here, and is not to be synchronised */
@@ -205,6 +206,8 @@ bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, a
 void ab_agent_note_log_read(ab_agent_object *o);
 /** What is here has changed: it may name another source now. NULL: it went. */
 void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local);
+/** Of the source with this uid nothing is here, but something else, or nothing. */
+bool ab_agent_is_elsewhere(const ab_agent_object *o, ab_str uid);
 /** What was refused was not kept: ask the principal for it, if the name is free. */
 void ab_agent_request_conflicting(ab_agent_object *o);
 

@@ -80,11 +80,25 @@ void ab_agent_deliver_early(ab_agent *a)
     }
 }
 
+/* What is being deleted and was never here is gone: the principal need not wait for the other one.
+ */
+static bool is_gone(const ab_agent_object *o, const ab_event *event)
+{
+    ab_object *desired = NULL;
+    if (ab_object_parse(ab_event_data(event), &desired, NULL) != AB_ERR_OK)
+        return false;
+    bool deleting = ab_object_deleting(desired);
+    ab_object_unref(desired);
+    return deleting && ab_agent_is_elsewhere(o, ab_agent_source_uid(event));
+}
+
 /* A state of another source than the one that stands here: it is not followed. @return why */
 static const char *refuse_conflict(ab_agent_object *o, const ab_event *event, ab_error *err)
 {
     bool desired = ab_event_data(event).ptr != NULL;
-    o->conflict.state = desired ? CONFLICT_REFUSED : CONFLICT_ENDED;
+    o->conflict.state = !desired            ? CONFLICT_ENDED
+                        : is_gone(o, event) ? CONFLICT_GONE
+                                            : CONFLICT_REFUSED;
     o->conflict.waits = desired;
     o->conflict.remapped = ab_agent_is_remapped(o->agent, event);
     if (!desired && o->conflict.remapped == o->remapped)

@@ -172,24 +172,25 @@ static bool is_copy(const ab_agent_object *o, const ab_object *local)
             ab_map_find(o->agent->sources, ab_object_annotation(local, AB_ANN_SOURCE_UID)) != NULL);
 }
 
-static ab_digest uid_digest(const ab_object *local)
+static ab_digest uid_digest(const ab_agent_object *o, const ab_object *local)
 {
     ab_digest digest;
-    return ab_digest_of(ab_object_uid(local), &digest) == AB_ERR_OK ? digest : (ab_digest){0};
+    ab_str uid = ab_agent_publishes(o) ? ab_object_uid(local)
+                                       : ab_object_annotation(local, AB_ANN_SOURCE_UID);
+    return uid.len > 0 && ab_digest_of(uid, &digest) == AB_ERR_OK ? digest : (ab_digest){0};
 }
 
 void ab_agent_note_own(ab_agent_object *o, const ab_object *local)
 {
     o->was_managed = ab_agent_has_managed_annotations(local) &&
                      (ab_agent_is_autonomous(o->agent) || is_copy(o, local));
-    if (ab_agent_publishes(o))
-        o->local_uid = uid_digest(local);
+    o->local_uid = uid_digest(o, local);
 }
 
 bool ab_agent_is_another(const ab_agent_object *o, const ab_object *changed)
 {
     if (!ab_agent_publishes(o) || !o->exists || ab_digest_is_none(&o->local_uid))
         return false;
-    ab_digest uid = uid_digest(changed);
+    ab_digest uid = uid_digest(o, changed);
     return !ab_digest_eq(&uid, &o->local_uid);
 }

@@ -97,11 +97,16 @@ void ab_agent_report_conflict(ab_agent_object *o)
         return;
     ab_agent_error_key(o, o->conflict.remapped, key);
     ab_writer_repeat(o->agent->writer, ab_str_of(key)); /* our log may have it of a former object */
-    send_error(o, o->conflict.remapped,
-               o->conflict.state == CONFLICT_ENDED
-                   ? NULL
-                   : "the agent already has an Application of this name from another namespace of "
-                     "the control plane: rename one, or delete the other and then change this one");
+    /* The key of its report is the other one's. */
+    if (o->conflict.state == CONFLICT_GONE)
+        (void)ab_agent_end_anyway(o, ab_str_of(key), AB_TYPE_STATUS_UPDATE, o->conflict.remapped);
+    else
+        send_error(
+            o, o->conflict.remapped,
+            o->conflict.state == CONFLICT_ENDED
+                ? NULL
+                : "the agent already has an Application of this name from another namespace of "
+                  "the control plane: rename one, or delete the other and then change this one");
     o->conflict.state = CONFLICT_NONE;
 }
 

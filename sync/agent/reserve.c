@@ -112,3 +112,11 @@ void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local)
     if (ab_agent_is_reserved(o) && !is_digest_of(&o->reserved, uid))
         end_reservation(o);
 }
+
+bool ab_agent_is_elsewhere(const ab_agent_object *o, ab_str uid)
+{
+    bool known = o->agent->listed && !o->restored && !o->outdated && o->record.inbox.head == NULL;
+    if (!known || uid.len == 0 || o->uid == NULL || ab_str_is(uid, o->uid))
+        return false;
+    return !o->exists || (!ab_digest_is_none(&o->local_uid) && !is_digest_of(&o->local_uid, uid));
+}

@@ -220,8 +220,17 @@ static void begin_answer(ab_principal_app *app, const ab_task *t)
         finish_answer(app);
 }
 
+/* The agent has refused it for another one of its name, and so never had it. */
+static bool is_end_of_refused(const ab_task *t)
+{
+    return t->type == AB_TYPE_ERROR && !has_data(t) &&
+           ab_str_is(ab_event_attr(t->event, AB_CE_TYPE), ab_type_name(AB_TYPE_STATUS_UPDATE));
+}
+
 void ab_principal_app_work(ab_principal_app *app, ab_task *head)
 {
+    if (app->deleting && is_end_of_refused(head))
+        head->type = AB_TYPE_DELETE;
     if (head->type == AB_TYPE_PROCESSED) {
         begin_answer(app, head);
     } else if (!app->exists) {

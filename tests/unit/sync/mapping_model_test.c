@@ -85,11 +85,15 @@ static ab_object *local(size_t name)
     return fake_store_find(m.w.local, local_key(name));
 }
 
+static bool is_routed_to_agent(const ab_object *h)
+{
+    return ab_span_is(ab_span_path(ab_object_field(h, "spec"), "destination", "name", NULL),
+                      WORLD_HUB_NAMESPACE);
+}
+
 static bool is_for_agent(const ab_object *h)
 {
-    return h != NULL && !ab_object_deleting(h) &&
-           ab_span_is(ab_span_path(ab_object_field(h, "spec"), "destination", "name", NULL),
-                      WORLD_HUB_NAMESPACE);
+    return h != NULL && !ab_object_deleting(h) && is_routed_to_agent(h);
 }
 
 static uint64_t number_in(ab_str uid)
@@ -291,6 +295,16 @@ static void come_to_rest(void)
 
 /* --- in the end --- */
 
+/* One that the agent never had is not here for the other one's sake. */
+static void check_deletions(size_t name)
+{
+    for (size_t i = 0; i < SOURCES; i++) {
+        const ab_object *h = hub(name, i);
+        if (h != NULL && ab_object_deleting(h) && is_routed_to_agent(h))
+            fail_msg("seed %d: the deletion of %s waits", (int)m.seed, hub_key(name, i));
+    }
+}
+
 static void check_name(size_t name)
 {
     const ab_object *l = local(name);
@@ -337,8 +351,10 @@ static void run(uint64_t seed)
             change();
     }
     come_to_rest();
-    for (size_t i = 0; i < NAMES; i++)
+    for (size_t i = 0; i < NAMES; i++) {
         check_name(i);
+        check_deletions(i);
+    }
     world_backup_free(m.backup);
     world_fini(&m.w);
 }

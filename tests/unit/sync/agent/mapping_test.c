@@ -289,6 +289,38 @@ static void the_second_is_refused_also_when_it_is_the_remapped_one(void **state)
     assert_at_rest();
 }
 
+#define DELETED ",\"deletionTimestamp\":\"x\""
+
+static void a_second_that_is_being_deleted_is_confirmed_gone(void **state)
+{
+    (void)state;
+    begin();
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    give_status(HERE);
+    desired_of(HERE, "u-2", "", SPEC(2));
+    assert_non_null(said(ERROR_HERE));
+    size_t before = fake_log_appended(w.up);
+    desired_of(HERE, "u-2", DELETED, SPEC(2));
+    assert_int_equal(fake_log_appended(w.up), before + 1);
+    assert_null(said(ERROR_HERE));
+    assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, true));
+    end(HERE);
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_at_rest();
+}
+
+/* Its own state comes under the other one's mark. */
+static void the_first_is_not_confirmed_gone_while_it_is_here(void **state)
+{
+    (void)state;
+    begin();
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired_of(HERE, "u-1", DELETED, SPEC(2));
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_non_null(said(ERROR_HERE));
+    assert_at_rest();
+}
+
 static void the_second_does_not_replace_the_first_while_that_waits(void **state)
 {
     (void)state;
@@ -486,6 +518,8 @@ int main(void)
         CASE(an_autonomous_agent_takes_no_desired_state),
         CASE(the_second_of_two_sources_is_refused),
         CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
+        CASE(a_second_that_is_being_deleted_is_confirmed_gone),
+        CASE(the_first_is_not_confirmed_gone_while_it_is_here),
         CASE(the_second_does_not_replace_the_first_while_that_waits),
         CASE(when_the_first_is_gone_a_change_of_the_second_is_placed),
         CASE(when_the_first_is_gone_the_second_is_asked_for),

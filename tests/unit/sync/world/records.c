@@ -103,6 +103,16 @@ void desired(const char *key, ab_type type, const char *meta, const char *rest)
     send_state(key, type, false, text);
 }
 
+void desired_of(const char *key, const char *uid, const char *meta, const char *rest)
+{
+    char text[TEXT_MAX], named[TEXT_MAX];
+    snprintf(text, sizeof(text), "%s_%s", strrchr(key, '/') + 1, uid);
+    snprintf(named, sizeof(named), ",\"uid\":\"%s\"%s", uid, meta);
+    resource = text;
+    desired(key, AB_TYPE_SPEC_UPDATE, named, rest);
+    resource = NULL;
+}
+
 void remapped_desired(const char *key, ab_type type, const char *meta, const char *rest)
 {
     char text[TEXT_MAX];

@@ -17,6 +17,8 @@ void begin(void);
  *              comma, or ""
  */
 void desired(const char *key, ab_type type, const char *meta, const char *rest);
+/** A changed desired state that names its uid. */
+void desired_of(const char *key, const char *uid, const char *meta, const char *rest);
 /** As desired state, for what is in the principal's own namespace. */
 void remapped_desired(const char *key, ab_type type, const char *meta, const char *rest);
 /** A desired state whose payload is this text. */

@@ -26,7 +26,9 @@ static const ab_option rows[] = {
      .deflt = "10s",
      .min = 100,
      .max = 600000,
-     .help = "Interval of heartbeats; a peer counts as disconnected after three missed ones."},
+     .help =
+         "Over Kafka, the interval of heartbeats; a peer counts as disconnected after three missed "
+         "ones. Over gRPC grpc.keepalive counts instead."},
     {.name = "transport.inflight",
      .kind = AB_OPT_INT,
      /* Work for the half second that Kafka needs to read on after a pause. */

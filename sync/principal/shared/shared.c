@@ -88,7 +88,7 @@ static void end(const struct shared *s, struct peer *peer)
     ab_str key = ab_str_of(s->key);
     ab_principal_shared_note_queued(peer, key);
     if (peer->resync.unsent && !ab_writer_has_key(peer->writer, key))
-        ab_resync_queue_due(&peer->resync.turn, "an object that is not for the agent");
+        ab_resync_queue_again(&peer->resync.turn, "an object that is not for the agent");
     ab_principal_end(peer, key, false);
 }
 

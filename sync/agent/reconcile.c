@@ -264,14 +264,22 @@ static void deferred(ab_record *r, const ab_error *err)
         ab_agent_command_answer(o, err->text);
 }
 
+/* A state may wait behind a command, too. */
+static bool has_unsaved(const ab_record *r)
+{
+    const ab_task *t = r->inbox.head;
+    while (t != NULL && (ab_task_is_command(t->type) || (t->begun && r->step != AB_STEP_SAVE)))
+        t = t->next;
+    return t != NULL;
+}
+
 static void count(ab_record *r)
 {
     ab_agent_object *o = object_of(r);
     ab_agent *a = o->agent;
     const ab_task *head = r->inbox.head;
     bool out_of_date = head != NULL || !ab_agent_is_up_to_date(o) || (a->replaying && o->owed);
-    bool unsaved = head != NULL && !ab_task_is_command(head->type) &&
-                   (!head->begun || r->step == AB_STEP_SAVE);
+    bool unsaved = has_unsaved(r);
     a->out_of_date += (size_t)out_of_date - (size_t)o->out_of_date;
     a->unsaved += (size_t)unsaved - (size_t)o->unsaved;
     if (out_of_date != o->out_of_date)

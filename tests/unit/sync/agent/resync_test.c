@@ -2,6 +2,7 @@
  *
  * When the agent answers in a resync, and what it asks for in one.
  */
+#include "schema/attributes.h"
 #include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
@@ -50,6 +51,24 @@ static void it_answers_when_all_that_came_is_saved(void **state)
     assert_int_equal(fake_log_appended(w.down), down + 2); /* the beginning and the end */
     assert_int_equal(spec_of(local()), 2);
     assert_at_rest();
+}
+
+static void so_is_what_came_behind_a_command_that_is_tried_again(void **state)
+{
+    (void)state;
+    w.local_refuses = AB_ERR_UNAVAILABLE;
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "hard");
+    world_settle(&w);
+    set_spec(w.hub, HUB, 2);
+    world_settle(&w);
+    size_t up = fake_log_appended(w.up);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_settle(&w);
+    assert_int_equal(fake_log_appended(w.up), up);
+    w.local_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_true(fake_log_appended(w.up) > up);
+    assert_int_equal(spec_of(local()), 2);
 }
 
 /* The object cannot be written, as the hub was told, when the agent ends. */
@@ -247,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_BEGUN(it_answers_when_all_that_came_is_saved),
+        TEST_BEGUN(so_is_what_came_behind_a_command_that_is_tried_again),
         TEST_BEGUN(an_error_of_an_earlier_run_is_said_again_if_it_stands),
         TEST_BEGUN(an_error_of_an_earlier_run_that_no_log_has_is_ended),
         TEST_BEGUN(a_former_object_does_not_replace_a_newer_one),

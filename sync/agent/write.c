@@ -5,6 +5,7 @@
 #include "sync/agent/agent_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/object/desired.h"
 #include "sync/object/secret.h"
 
 #include <stdlib.h>
@@ -196,6 +197,8 @@ static enum claim claim(const ab_agent_object *o, const ab_received_state *row,
         return may_adopt(o, row, local) ? CLAIM_UPDATE : CLAIM_NOT_OURS;
     bool other_principal = row->owner.len > 0 && !ab_str_eq(principal, row->owner);
     if (other_principal || row->uid.len == 0 || ab_str_eq(uid, row->uid) || principal.len == 0)
+        return CLAIM_UPDATE;
+    if (ab_is_renamed_copy(local)) /* a user has put the annotations of another one over ours */
         return CLAIM_UPDATE;
     ab_str own = ab_object_annotation(local, AB_ANN_MISMATCH_POLICY);
     bool upsert = own.ptr == NULL ? o->agent->env.policy.upsert : ab_str_is(own, "upsert");

@@ -115,6 +115,21 @@ static void assert_copy_stays(void)
     assert_int_equal(held_deletions(), 0);
 }
 
+static void what_is_copied_over_another_object_of_the_agent_deletes_nothing(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    put_app(w.hub, "w1", "new", 2, FINALIZER, "");
+    world_settle(&w);
+    assert_non_null(fake_store_find(w.local, LOCAL_NEW));
+    w.on_local_write = never_deleting;
+    put_app(w.local, "argocd", "new", 7, FINALIZER NAMED_BY_THE_AGENT, "");
+    world_run(&w, 2);
+    assert_int_equal(spec_of(fake_store_find(w.local, LOCAL_NEW)), 2);
+    assert_true(has_in(fake_store_find(w.local, LOCAL_NEW), "annotations", AB_ANN_NAME, "new"));
+    assert_followed();
+}
+
 /* Under another name, in the workload cluster. */
 static void a_copy_at_the_agent_is_nobodys(void **state)
 {
@@ -396,6 +411,7 @@ int main(void)
         TEST(what_names_but_its_source_deletes_nothing_there_either),
         TEST(what_the_hub_lost_is_made_again_from_the_agents_object),
         TEST(what_is_copied_from_a_mirror_over_another_agents_deletes_nothing),
+        TEST(what_is_copied_over_another_object_of_the_agent_deletes_nothing),
         TEST(a_copy_at_the_agent_is_nobodys),
         TEST(what_was_moved_with_the_agents_namespace_is_no_copy),
         TEST(it_is_nobodys_also_when_it_was_made_while_the_agent_was_down),

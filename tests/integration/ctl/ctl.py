@@ -32,7 +32,7 @@ def kubectl(*args, text=None):
 
 class Ctl(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="argobus-test-")
+        folder = tempfile.TemporaryDirectory(prefix="argobus-test-", ignore_cleanup_errors=True)
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.env = {}

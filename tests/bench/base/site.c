@@ -102,6 +102,7 @@ static void write_live(FILE *f, const ab_bench_site *s, const ab_bench_daemon *d
     else
         fprintf(f,
                 "live:\n"
+                "  enabled: true\n"
                 "  certificate: %s/%s.crt\n"
                 "  key: %s/agent.key\n"
                 "  ca: %s/ca.crt\n"

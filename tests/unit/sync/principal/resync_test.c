@@ -257,6 +257,7 @@ static void a_secret_that_is_for_nobody_is_ended_when_that_is_known(void **state
     assert_int_equal(hold("a1", SECRET), 2);
     t.store_waits = false;
     settle();
+    hub_tick(&t.hub, 1000);
     (void)hold("a1", SECRET);
     assert_ends_with_resources(t.hub.agents[0].down, SECRET);
 }

@@ -47,8 +47,8 @@ typedef struct {
     const char *const
         *headers;       /* "Name: value", NULL-terminated, copied; NULL: none. Never logged */
     ab_str body;        /* copied; absent: none */
-    bool once;          /* on a new connection: on one that was kept for it, and ends without an
-                           answer, libcurl sends a request once more, whatever its method */
+    bool once;          /* use a new connection: when a kept one ends without an answer, libcurl
+                           sends the request again, whatever its method */
     int64_t timeout_ms; /* for all of it; 0: none */
     int64_t idle_ms;    /* ends with TIMEOUT when nothing comes for so long; 0: never */
     /** The status and the fields of the answer are in, names in lower case; before anything of its

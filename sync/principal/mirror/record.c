@@ -133,13 +133,14 @@ bool ab_mirror_has_room(const struct agent_records *r)
     return max == 0 || r->mirror_count < max;
 }
 
-/* It says again what was refused when both ends compare. */
+/* It says again what was refused when both ends compare: no sooner than it may ask for that, for it
+ * may end and publish as often as it likes. */
 static void take_more(struct peer *peer)
 {
     if (peer == NULL || !peer->refused_more || !ab_mirror_has_room(peer->records))
         return;
     peer->refused_more = false;
-    ab_resync_queue_due(&peer->resync.turn, "there is room for more mirrors");
+    ab_resync_queue_again(&peer->resync.turn, "there is room for more mirrors");
 }
 
 void ab_mirror_forget(struct mirror *m)

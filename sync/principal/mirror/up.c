@@ -106,12 +106,14 @@ static const char *refuse_name(struct peer *peer, const char *key)
 /* What is refused is said again in the next resync, or sooner when there is room. */
 static const char *refuse_more(struct peer *peer)
 {
-    if (!peer->refused_more)
+    int64_t held = 0;
+    if (!peer->refused_more && ab_principal_may_log(peer, &held))
         AB_WARN(peer->principal->env.log, SYNC,
                 "the agent publishes more objects than are mirrored; more are mirrored when "
                 "others are deleted, or with a higher sync.max-mirrors",
                 AB_KV("agent", (const char *)peer->name),
-                AB_KV("max_mirrors", (int64_t)peer->principal->env.mirrors_max));
+                AB_KV("max_mirrors", (int64_t)peer->principal->env.mirrors_max),
+                AB_KV("held_back", held));
     peer->refused_more = true;
     return "limit";
 }

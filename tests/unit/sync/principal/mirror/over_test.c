@@ -200,6 +200,27 @@ static void what_is_too_much_is_mirrored_when_there_is_room(void **state)
     fclose(file);
 }
 
+/* An agent may end and publish as often as it likes. */
+static void room_that_is_made_often_costs_no_resync_each_time(void **state)
+{
+    (void)state;
+    char key[40];
+    restart_with_room_for(8);
+    put_local(0, 20);
+    double before = world_count(w.principal_metrics, "argobus_resyncs_total");
+    for (int i = 0; i < 6; i++) {
+        snprintf(key, sizeof(key), "Application/argocd/n%d", i);
+        fake_store_erase(w.local, key);
+        world_settle(&w);
+        world_tick(&w, 100);
+        world_settle(&w);
+    }
+    assert_true(world_count(w.principal_metrics, "argobus_resyncs_total") <= before + 1);
+    world_run(&w, 3);
+    assert_int_equal(count_objects(w.hub), 8);
+    assert_at_rest();
+}
+
 static void what_is_mirrored_stays_so_with_less_room(void **state)
 {
     (void)state;
@@ -226,6 +247,7 @@ int main(void)
         AUTONOMOUS(a_mirror_that_comes_back_after_the_end_goes_again),
         AUTONOMOUS(what_was_handed_over_after_the_end_is_not_a_mirror_again),
         AUTONOMOUS(what_is_too_much_is_mirrored_when_there_is_room),
+        AUTONOMOUS(room_that_is_made_often_costs_no_resync_each_time),
         AUTONOMOUS(what_is_mirrored_stays_so_with_less_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,47 +4,14 @@
 #include "base/core/file.h"
 #include "transport/kafka/settings/oauth.h"
 #include "transport/kafka/settings/passthrough.h"
+#include "transport/kafka/settings/rows.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define PASSWORD_MAX 4096
 #define QUEUE_MIN    (16LL * 1024 * 1024)
-#define NUMBER       24 /* room for one as text */
-
-/* A setting of librdkafka that must be accepted: `option` is what the user wrote it as. */
-static ab_err set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *option,
-                  ab_error *err)
-{
-    char why[256];
-    if (rd_kafka_conf_set(conf, key, value, why, sizeof(why)) != RD_KAFKA_CONF_OK)
-        return ab_fail(err, AB_ERR_CONFIG, "%s: %s", option, why);
-    return AB_ERR_OK;
-}
-
-typedef struct {
-    const char *key;
-    const char *value; /* NULL: leave librdkafka's default */
-    const char *option;
-} setting;
-
-static ab_err set_all(rd_kafka_conf_t *conf, const setting *rows, size_t count, ab_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].value == NULL)
-            continue;
-        ab_err e = set(conf, rows[i].key, rows[i].value,
-                       rows[i].option == NULL ? rows[i].key : rows[i].option, err);
-        if (e != AB_ERR_OK)
-            return e;
-    }
-    return AB_ERR_OK;
-}
-
-#define SET_ALL(conf, rows, err) set_all((conf), (rows), sizeof(rows) / sizeof((rows)[0]), (err))
 
 /* librdkafka leaves a broker out whose scheme it does not know, and says so when it connects. */
 static ab_err check_brokers(const ab_config *c, size_t count, ab_error *err)
@@ -77,7 +44,8 @@ static ab_err set_brokers(const ab_kafka_settings *s, ab_error *err)
     ab_kafka_put_brokers(s->config, &list);
     e = ab_buf_status(&list);
     if (e == AB_ERR_OK)
-        e = set(s->common, "bootstrap.servers", list.ptr, "kafka.brokers", err);
+        e = ab_kafka_row_set(s->common,
+                             &(ab_kafka_row){"bootstrap.servers", list.ptr, "kafka.brokers"}, err);
     else
         ab_fail(err, e, "kafka.brokers: %s", ab_err_text(e));
     ab_buf_fini(&list);
@@ -152,13 +120,13 @@ static ab_err set_sasl(const ab_kafka_settings *s, ab_error *err)
     char text[PASSWORD_MAX] = "";
     if (e == AB_ERR_OK && file != NULL)
         e = read_password(file, text, err);
-    const setting rows[] = {
+    const ab_kafka_row rows[] = {
         {"sasl.mechanism", mechanism, "kafka.sasl.mechanism"},
         {"sasl.username", user, "kafka.sasl.username"},
         {"sasl.password", file == NULL ? password : text, "kafka.sasl.password"},
     };
     if (e == AB_ERR_OK)
-        e = SET_ALL(s->common, rows, err);
+        e = AB_KAFKA_ROWS_SET(s->common, rows, err);
     explicit_bzero(text, sizeof(text));
     return e;
 }
@@ -171,14 +139,14 @@ static ab_err set_tls(const ab_kafka_settings *s, ab_error *err)
     ab_err e = need_feature(s, "ssl", err);
     if (e != AB_ERR_OK)
         return e;
-    const setting rows[] = {
+    const ab_kafka_row rows[] = {
         {"ssl.endpoint.identification.algorithm", "https", NULL},
         {"ssl.ca.location", ab_config_str(c, "kafka.tls.ca"), "kafka.tls.ca"},
         {"ssl.certificate.location", ab_config_str(c, "kafka.tls.cert"), "kafka.tls.cert"},
         {"ssl.key.location", ab_config_str(c, "kafka.tls.key"), "kafka.tls.key"},
         {"ssl.key.password", ab_config_str(c, "kafka.tls.key-password"), "kafka.tls.key-password"},
     };
-    return SET_ALL(s->common, rows, err);
+    return AB_KAFKA_ROWS_SET(s->common, rows, err);
 }
 
 /* Plain text has to be asked for by name: nobody gets it by a forgotten line. */
@@ -209,7 +177,8 @@ static ab_err set_security(const ab_kafka_settings *s, ab_error *err)
     bool tls = tls_option(s->config) != NULL;
     const char *protocol =
         sasl ? (tls ? "SASL_SSL" : "SASL_PLAINTEXT") : (tls ? "SSL" : "PLAINTEXT");
-    e = set(s->common, "security.protocol", protocol, "kafka.tls", err);
+    e = ab_kafka_row_set(s->common, &(ab_kafka_row){"security.protocol", protocol, "kafka.tls"},
+                         err);
     if (e == AB_ERR_OK && tls)
         e = set_tls(s, err);
     if (e != AB_ERR_OK || !sasl)
@@ -228,7 +197,7 @@ static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
     snprintf(client, sizeof(client), "argobus-%s%s",
              s->role == AB_ROLE_PRINCIPAL ? "principal" : "agent-",
              s->agent == NULL ? "" : s->agent);
-    const setting rows[] = {
+    const ab_kafka_row rows[] = {
         {"client.id", client, NULL},
         {"client.software.name", "argobus", NULL},
         {"client.software.version", AB_VERSION, NULL},
@@ -241,7 +210,7 @@ static ab_err set_common(const ab_kafka_settings *s, ab_error *err)
          * that one does not answer, wait a minute. A principal needs most brokers anyway. */
         {"enable.sparse.connections", s->role == AB_ROLE_PRINCIPAL ? "false" : NULL, NULL},
     };
-    ab_err e = SET_ALL(s->common, rows, err);
+    ab_err e = AB_KAFKA_ROWS_SET(s->common, rows, err);
     if (e == AB_ERR_OK)
         e = set_brokers(s, err);
     if (e == AB_ERR_OK)
@@ -391,110 +360,4 @@ void ab_kafka_settings_fini(ab_kafka_settings *s)
     if (s->common != NULL)
         rd_kafka_conf_destroy(s->common);
     s->common = NULL;
-}
-
-static void print(int64_t value, char out[NUMBER])
-{
-    snprintf(out, NUMBER, "%" PRId64, value);
-}
-
-static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bool live,
-                           ab_error *err)
-{
-    char linger[NUMBER], timeout[NUMBER], largest[NUMBER], batch[NUMBER];
-    print(s->linger_ms, linger);
-    print(ab_config_int(s->config, "kafka.delivery-timeout"), timeout);
-    print(s->message_max_bytes, largest);
-    print(s->batch_bytes, batch);
-    const setting rows[] = {
-        {"enable.idempotence", live ? "false" : "true", NULL},
-        {"acks", live ? "1" : "all", NULL},
-        {"retries", live ? "0" : NULL, NULL},
-        {"message.timeout.ms", live ? "10000" : timeout, "kafka.delivery-timeout"},
-        {"linger.ms", live ? "0" : linger, "kafka.linger"},
-        /* librdkafka does not know whose events they are: share.h keeps to kafka.queue. */
-        {"queue.buffering.max.kbytes", "2147483647", NULL},
-        {"queue.buffering.max.messages", "10000000", NULL},
-        {"batch.size", batch, NULL},
-        {"compression.type", ab_config_str(s->config, "kafka.compression"), "kafka.compression"},
-        /* The client's limit is the topic's: a batch is never refused for one event in it. */
-        {"message.max.bytes", largest, "kafka.message-max"},
-    };
-    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-    return SET_ALL(conf, rows, err);
-}
-
-#define SESSION_MIN_MS 6000 /* group.min.session.timeout.ms of brokers, unless they changed it */
-#define SESSION_MAX_MS 300000
-
-/* Gone after three heartbeats, as for the other side. */
-static ab_err set_member(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_error *err)
-{
-    char session[NUMBER], heartbeat[NUMBER];
-    int64_t session_ms = 3 * s->heartbeat_ms;
-    if (session_ms < SESSION_MIN_MS)
-        session_ms = SESSION_MIN_MS;
-    if (session_ms > SESSION_MAX_MS)
-        session_ms = SESSION_MAX_MS;
-    print(session_ms, session);
-    print(session_ms / 10, heartbeat);
-    const setting rows[] = {
-        {"group.id", s->live_group, "kafka.prefix"},
-        {"group.instance.id", s->agent, "agent.name"},
-        {"session.timeout.ms", session, "transport.heartbeat"},
-        {"heartbeat.interval.ms", heartbeat, "transport.heartbeat"},
-    };
-    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |
-                                       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_REBALANCE);
-    return SET_ALL(conf, rows, err);
-}
-
-static ab_err set_consumer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, ab_kafka_kind kind,
-                           ab_error *err)
-{
-    char messages[NUMBER], kbytes[NUMBER];
-    char why[256];
-    print(AB_KAFKA_AHEAD_MESSAGES, messages);
-    /* Of 1000 bytes each, whatever it says: no less than what flow.c takes for a full queue. */
-    print((int64_t)(AB_KAFKA_AHEAD_BYTES / 1000 + 1), kbytes);
-    /* Since librdkafka 2.2. With those before it, flow.c sees to it that fetching goes on. */
-    (void)rd_kafka_conf_set(conf, "fetch.queue.backoff.ms", "20", why, sizeof(why));
-    const setting rows[] = {
-        {"group.id", s->group, "kafka.prefix"},
-        {"enable.auto.commit", "false", NULL},
-        {"enable.auto.offset.store", "false", NULL},
-        {"auto.offset.reset", kind == AB_KAFKA_LIVE_CONSUMER ? "latest" : "error", NULL},
-        /* Live topics end after almost every event, and nobody waits for that. */
-        {"enable.partition.eof", kind == AB_KAFKA_LIVE_CONSUMER ? NULL : "true", NULL},
-        /* librdkafka 2.0 looks only once a second whether a full queue has room again. So the
-         * queue holds far more than one answer, and of events that are not tiny bytes are the
-         * limit. */
-        {"queued.min.messages", messages, NULL},
-        {"queued.max.messages.kbytes", kbytes, NULL},
-        /* A log that joins waits until the request under way is answered. */
-        {"fetch.wait.max.ms", kind == AB_KAFKA_READER ? "20" : NULL, NULL},
-        {"fetch.error.backoff.ms", "200", NULL},
-    };
-    rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_FETCH | RD_KAFKA_EVENT_ERROR |
-                                       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_OFFSET_COMMIT);
-    ab_err e = SET_ALL(conf, rows, err);
-    bool member = kind == AB_KAFKA_LIVE_CONSUMER && s->role == AB_ROLE_AGENT;
-    return e == AB_ERR_OK && member ? set_member(s, conf, err) : e;
-}
-
-ab_err ab_kafka_settings_conf(const ab_kafka_settings *s, ab_kafka_kind kind, rd_kafka_conf_t **out,
-                              ab_error *err)
-{
-    rd_kafka_conf_t *conf = rd_kafka_conf_dup(s->common);
-    bool produces = kind == AB_KAFKA_PRODUCER || kind == AB_KAFKA_LIVE_PRODUCER;
-    ab_err e = produces ? set_producer(s, conf, kind == AB_KAFKA_LIVE_PRODUCER, err)
-                        : set_consumer(s, conf, kind, err);
-    if (e == AB_ERR_OK)
-        e = ab_kafka_passthrough(s->config, conf, err);
-    if (e != AB_ERR_OK) {
-        rd_kafka_conf_destroy(conf);
-        return e;
-    }
-    *out = conf;
-    return AB_ERR_OK;
 }

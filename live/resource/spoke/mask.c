@@ -16,32 +16,15 @@
 /* Annotations that hold the object once more. */
 static const char *const COPIES[] = {AB_ANN_LAST_APPLIED, AB_ANN_COPIES, NULL};
 
-static void copy_name(ab_spanv v, ab_buf *name)
-{
-    ab_str raw = ab_span_raw_key(v);
-    ab_buf_init(name, raw.len + 1);
-    (void)ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, name);
-}
-
-/* The members but these, whose names may be written with escapes. */
-static void put_others(ab_spanw *w, ab_spanv object, const char *const *left_out)
-{
-    for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v)) {
-        ab_buf name;
-        copy_name(v, &name);
-        if (!ab_str_is_one_of(ab_buf_str(&name), left_out))
-            ab_spanw_member(w, v);
-        ab_buf_fini(&name);
-    }
-}
-
 /* {"a": "++++++++", ...} for the members of `values`; null and other types stay empty. */
 static void put_masked(ab_spanw *w, ab_spanv values)
 {
     ab_spanw_object(w);
     for (ab_spanv v = ab_span_first(values); ab_span_present(v); v = ab_span_next(v)) {
+        ab_str raw = ab_span_raw_key(v);
         ab_buf name;
-        copy_name(v, &name);
+        ab_buf_init(&name, raw.len + 1);
+        (void)ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &name);
         ab_spanw_key(w, ab_buf_str(&name));
         ab_spanw_str(w, AB_STR(MASK));
         ab_buf_fini(&name);
@@ -85,8 +68,8 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
         ab_span_typeof(ab_span_root(doc)) == AB_SPAN_OBJECT) {
         ab_spanw inner = ab_spanw_to(&masked);
         ab_spanw_object(&inner);
-        put_others(&inner, ab_span_root(doc),
-                   (const char *const[]){"data", "stringData", "metadata", NULL});
+        ab_spanw_members(&inner, ab_span_root(doc),
+                         (const char *const[]){"data", "stringData", "metadata", NULL});
         if (!has_copy(ab_span_path(ab_span_root(doc), "metadata", "annotations", NULL)))
             ab_spanw_member(&inner, ab_span_get(ab_span_root(doc), "metadata"));
         put_values(&inner, ab_span_root(doc));
@@ -103,16 +86,15 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
 
 static void put_annotation(ab_spanw *w, ab_spanv annotation)
 {
-    ab_buf name;
-    copy_name(annotation, &name);
-    if (ab_str_is(ab_buf_str(&name), AB_ANN_LAST_APPLIED)) {
+    const char *const *copy = COPIES;
+    while (*copy != NULL && !ab_span_key_is(annotation, *copy))
+        copy++;
+    if (ab_span_key_is(annotation, AB_ANN_LAST_APPLIED))
         put_last_applied(w, annotation);
-    } else if (ab_str_is_one_of(ab_buf_str(&name), COPIES)) {
-        ab_spanw_key_str(w, name.ptr, AB_STR(MASK));
-    } else {
+    else if (*copy != NULL)
+        ab_spanw_key_str(w, *copy, AB_STR(MASK));
+    else
         ab_spanw_member(w, annotation);
-    }
-    ab_buf_fini(&name);
 }
 
 static void put_metadata(ab_spanw *w, ab_spanv metadata)
@@ -124,7 +106,7 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata)
     }
     ab_spanw_key(w, AB_STR("metadata"));
     ab_spanw_object(w);
-    put_others(w, metadata, (const char *const[]){"annotations", NULL});
+    ab_spanw_members(w, metadata, (const char *const[]){"annotations", NULL});
     ab_spanw_key(w, AB_STR("annotations"));
     ab_spanw_object(w);
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
@@ -136,7 +118,7 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata)
 static void put_secret(ab_spanw *w, ab_spanv secret)
 {
     ab_spanw_object(w);
-    put_others(w, secret, (const char *const[]){"data", "stringData", "metadata", NULL});
+    ab_spanw_members(w, secret, (const char *const[]){"data", "stringData", "metadata", NULL});
     put_metadata(w, ab_span_get(secret, "metadata"));
     put_values(w, secret);
     ab_spanw_object_end(w);
@@ -146,7 +128,7 @@ static bool put_list(ab_spanw *w, ab_spanv list)
 {
     bool known = true;
     ab_spanw_object(w);
-    put_others(w, list, (const char *const[]){"items", NULL});
+    ab_spanw_members(w, list, (const char *const[]){"items", NULL});
     ab_spanw_key(w, AB_STR("items"));
     ab_spanw_array(w);
     ab_spanv items = ab_span_get(list, "items");

@@ -9,6 +9,36 @@
 
 #include <cmocka.h>
 
+/* The linker puts these before those of the C library. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static long allocations_left = -1; /* negative: all succeed */
+
+static bool is_refused(void)
+{
+    return allocations_left >= 0 && allocations_left-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return is_refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return is_refused() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return is_refused() ? NULL : __real_realloc(old, size);
+}
+
 /* All of `json` in pieces of `step` bytes; the text that comes out, owned by the caller. */
 static ab_err mask(const char *json, bool events, size_t step, char **text)
 {
@@ -200,6 +230,35 @@ static void an_answer_too_large_to_hold_is_refused(void **state)
     ab_buf_fini(&out);
 }
 
+#define APPLIED                                                                                    \
+    "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{\"kapp.k14s.io/original\":\"eA==\","      \
+    "\"kubectl.kubernetes.io/last-applied-configuration\":\"{\\\"data\\\":{\\\"a\\\":"             \
+    "\\\"eA==\\\"}}\"}},\"data\":{\"a\":\"eA==\"}}"
+
+/* Each allocation fails once, in turn. */
+static void no_value_is_passed_on_when_memory_is_short(void **state)
+{
+    bool refused = true;
+    (void)state;
+    for (long i = 0; refused; i++) {
+        ab_resource_mask m;
+        ab_buf out;
+        ab_error err = {0};
+        ab_buf_init(&out, 4096);
+        ab_resource_mask_init(&m, false);
+        allocations_left = i;
+        ab_err e = ab_resource_mask_feed(&m, AB_STR(APPLIED), &out, &err);
+        if (e == AB_ERR_OK)
+            e = ab_resource_mask_end(&m, &out, &err);
+        refused = allocations_left < 0;
+        allocations_left = -1;
+        assert_null(memmem(ab_buf_str(&out).ptr, out.len, "eA==", 4));
+        assert_true(refused || e == AB_ERR_OK);
+        ab_resource_mask_fini(&m);
+        ab_buf_fini(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +272,7 @@ int main(void)
         cmocka_unit_test(an_event_is_passed_on_when_it_is_complete),
         cmocka_unit_test(what_is_not_understood_is_never_passed_on),
         cmocka_unit_test(an_answer_too_large_to_hold_is_refused),
+        cmocka_unit_test(no_value_is_passed_on_when_memory_is_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

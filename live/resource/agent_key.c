@@ -102,30 +102,9 @@ uint64_t ab_agent_key_refresh(ab_agent_key *k)
     return k->number;
 }
 
-/* base64url without padding (RFC 4648 5). */
-static ab_err write_mac(const uint8_t mac[32], char out[MAC_TEXT + 1])
-{
-    ab_buf text;
-    ab_buf_init(&text, 64);
-    ab_base64_encode((ab_str){(const char *)mac, 32}, &text);
-    ab_err e = ab_buf_status(&text);
-    for (size_t i = 0; e == AB_ERR_OK && i < MAC_TEXT; i++) {
-        char c = ab_buf_str(&text).ptr[i];
-        out[i] = c;
-        if (c == '+')
-            out[i] = '-';
-        else if (c == '/')
-            out[i] = '_';
-    }
-    out[MAC_TEXT] = '\0';
-    ab_buf_wipe(&text);
-    return e;
-}
-
 ab_err ab_agent_key_token(const ab_agent_key *k, ab_str agent, char out[AB_AGENT_TOKEN_MAX])
 {
     uint8_t message[sizeof(context) + NAME_MAX_BYTES], mac[EVP_MAX_MD_SIZE];
-    char text[MAC_TEXT + 1];
     if (agent.len == 0 || agent.len > NAME_MAX_BYTES)
         return AB_ERR_FATAL;
     memcpy(message, context, sizeof(context));
@@ -133,9 +112,13 @@ ab_err ab_agent_key_token(const ab_agent_key *k, ab_str agent, char out[AB_AGENT
     if (HMAC(EVP_sha256(), k->key, (int)k->len, message, sizeof(context) + agent.len, mac, NULL) ==
         NULL)
         return AB_ERR_FATAL;
-    ab_err e = write_mac(mac, text);
+    ab_buf text;
+    ab_buf_init_secret(&text, AB_AGENT_TOKEN_MAX);
+    ab_base64url_encode((ab_str){(const char *)mac, 32}, &text);
+    ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
-        (void)snprintf(out, AB_AGENT_TOKEN_MAX, "%.*s.%s", AB_STR_ARG(agent), text);
+        (void)snprintf(out, AB_AGENT_TOKEN_MAX, "%.*s.%s", AB_STR_ARG(agent), text.ptr);
+    ab_buf_fini(&text);
     return e;
 }
 

@@ -41,8 +41,7 @@ static bool is_flag(const char *arg)
     return arg[0] == '-' && arg[1] != '\0';
 }
 
-/* "--name" of "--name=value", or of the short "-o" and "-h". */
-static ab_str flag_name(const char *arg)
+ab_str ab_ctl_flag_name(const char *arg)
 {
     if (strcmp(arg, "-o") == 0)
         return AB_STR("output");
@@ -61,7 +60,7 @@ static bool takes_next(const ab_ctl_flag *flag, const char *arg)
 /* Any command's: which one it is, is not known yet. */
 static bool skips_next(const reader *r, const char *arg)
 {
-    ab_str name = flag_name(arg);
+    ab_str name = ab_ctl_flag_name(arg);
     bool takes = takes_next(ab_ctl_find_flag(ab_ctl_global_flags, COUNT, name), arg);
     for (size_t i = 0; i < r->commands.count && !takes; i++) {
         const ab_ctl_command *c = r->commands.rows[i];
@@ -197,7 +196,7 @@ static ab_err read_flag(reader *r)
     const char *arg = r->argv[r->at];
     const char *value = "";
     const ab_ctl_command *c = r->out->command;
-    ab_str name = flag_name(arg);
+    ab_str name = ab_ctl_flag_name(arg);
     const ab_ctl_flag *own = c == NULL ? NULL : ab_ctl_find_flag(c->flags, c->flag_count, name);
     const ab_ctl_flag *global =
         own != NULL ? NULL

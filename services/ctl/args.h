@@ -20,6 +20,9 @@ extern const ab_ctl_flag ab_ctl_global_flags[];
 /** How many of them a command has. @param command  NULL: not known yet, which is all of them */
 size_t ab_ctl_global_flag_count(const ab_ctl_command *command);
 
+/** "name" of "--name" and "--name=value"; of "-c", "-h" and "-o" what they stand for. @param arg
+ *  begins with '-' @return borrowed; empty: it is none */
+ab_str ab_ctl_flag_name(const char *arg);
 /** What the environment says, and no command. */
 void ab_ctl_begin(ab_ctl *out);
 /**

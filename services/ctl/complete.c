@@ -21,18 +21,13 @@ struct line {
 
 /* --- reading --- */
 
-static const ab_ctl_flag *find_flag(const ab_ctl_flag *rows, size_t count, const char *word)
-{
-    const char *name = strcmp(word, "-o") == 0 ? "output" : word[1] == '-' ? word + 2 : "";
-    return ab_ctl_find_flag(rows, count, ab_str_of(name));
-}
-
 static const ab_ctl_flag *flag_of(const struct line *l, const char *word)
 {
+    ab_str name = ab_ctl_flag_name(word);
     const ab_ctl_flag *f =
-        find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(l->command), word);
+        ab_ctl_find_flag(ab_ctl_global_flags, ab_ctl_global_flag_count(l->command), name);
     for (size_t i = 0; i < l->commands.count && f == NULL; i++)
-        f = find_flag(l->commands.rows[i]->flags, l->commands.rows[i]->flag_count, word);
+        f = ab_ctl_find_flag(l->commands.rows[i]->flags, l->commands.rows[i]->flag_count, name);
     return f;
 }
 
@@ -71,13 +66,10 @@ static void keep_value(struct line *l, const char *flag, const char *value)
  */
 static const char *split_flag(const struct line *l, const char *word, const ab_ctl_flag **flag)
 {
-    char name[64];
     size_t len = strcspn(word, "=");
-    if (strncmp(word, "--", 2) != 0 || word[len] == '\0' || len >= sizeof(name))
+    if (word[len] == '\0')
         return NULL;
-    memcpy(name, word, len);
-    name[len] = '\0';
-    *flag = flag_of(l, name);
+    *flag = flag_of(l, word);
     return *flag == NULL || (*flag)->value == NULL ? NULL : word + len + 1;
 }
 

@@ -22,8 +22,12 @@ static const ab_ctl_command inspect = {
     .name = "agent inspect", .operands = "AGENT", .operands_max = 1, .summary = "One"};
 static const ab_ctl_command resync = {
     .name = "resync", .operands = "", .flags = flags, .flag_count = 4, .summary = "Again"};
-static const ab_ctl_command issue = {
-    .name = "issue", .operands = "agent NAME | principal [NAME]", .operands_max = 2};
+static const ab_ctl_flag config[] = {{"config", "FILE", "of the program"}};
+static const ab_ctl_command issue = {.name = "issue",
+                                     .operands = "agent NAME | principal [NAME]",
+                                     .operands_max = 2,
+                                     .flags = config,
+                                     .flag_count = 1};
 static const ab_ctl_command *const rows[] = {&list, &inspect, &resync, &issue, &ab_ctl_completion};
 
 static const char *asked; /* of which socket or kubeconfig */
@@ -113,6 +117,8 @@ static void words_that_are_to_be_chosen_from_are_completed(void **state)
     completes("issue ", "agent\t\nprincipal\t\n");
     completes("issue p", "principal\t\n");
     completes("issue agent ", "");
+    completes("issue -c agent.yaml ", "agent\t\nprincipal\t\n");
+    completes("-h issue p", "principal\t\n");
 }
 
 static void flags_are_those_of_the_command_and_of_all(void **state)

@@ -100,7 +100,8 @@ static ab_spanv owner_of(ab_spanv object)
     return ab_span_first(owners);
 }
 
-/* Remember the owner; false: it is not named as Kubernetes names one, or memory ran out. */
+/* Remember the owner; false: there is none, it is not named as Kubernetes names one, or memory ran
+ * out. */
 static bool take_owner(ab_resource_question *q, ab_spanv owner)
 {
     forget_owner(q);
@@ -133,8 +134,7 @@ static void look_at(ab_resource_question *q, ab_spanv object)
         finish_refused(q);
     } else if (is_managed(object)) {
         finish(q, &(ab_resource_verdict){.managed = true});
-    } else if (q->owners++ == AB_RESOURCE_OWNERS_MAX || !ab_span_present(owner) ||
-               !take_owner(q, owner)) {
+    } else if (q->owners++ == AB_RESOURCE_OWNERS_MAX || !take_owner(q, owner)) {
         finish_refused(q);
     } else {
         ab_buf_clear(&q->path);

@@ -279,6 +279,18 @@ static void users_are_read_again_when_their_file_changes(void **state)
     world_fini(&w);
 }
 
+static void a_file_of_users_that_is_broken_from_the_start_is_named_with_its_line(void **state)
+{
+    (void)state;
+    world w;
+    world_init(&w);
+    world_write(&w, "users", "w1:" HASH "\nw2:oops\n");
+    assert_int_equal(world_open(&w, WORDS("grpc.auth.accept=userpass", USERPASS)), AB_ERR_CONFIG);
+    assert_non_null(strstr(w.err.text, "grpc.auth.userpass.file: /"));
+    assert_non_null(strstr(w.err.text, "/users: line 2: "));
+    world_fini(&w);
+}
+
 static void a_broken_file_of_users_leaves_them_as_they_were(void **state)
 {
     (void)state;
@@ -497,6 +509,26 @@ static void no_address_fills_the_log(void **state)
     close(fd);
 }
 
+static void the_log_names_who_was_refused_but_no_password(void **state)
+{
+    (void)state;
+    world w;
+    caller c;
+    int fd = memfd_create("log", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    world_init(&w);
+    world_write(&w, "users", "w1:" HASH "\n");
+    assert_int_equal(ab_log_new(fd, "debug", AB_LOG_TEXT, &w.clock, &w.log, NULL), AB_ERR_OK);
+    assert_int_equal(world_open(&w, WORDS("grpc.auth.accept=userpass", USERPASS)), AB_ERR_OK);
+    caller_init(&c, "192.0.2.1", NULL);
+    (void)log_in(&w, &c, "userpass", "managed", "w1", "passw0rd");
+    assert_int_equal(count_in(fd, "agent=w1 "), 1);
+    assert_int_equal(count_in(fd, "passw0rd"), 0);
+    world_fini(&w);
+    ab_log_free(w.log);
+    close(fd);
+}
+
 static void all_addresses_together_do_not_fill_the_log(void **state)
 {
     (void)state;
@@ -696,6 +728,7 @@ int main(void)
         cmocka_unit_test(an_agent_is_whose_password_it_knows),
         cmocka_unit_test(credentials_are_there_once_and_bounded),
         cmocka_unit_test(users_are_read_again_when_their_file_changes),
+        cmocka_unit_test(a_file_of_users_that_is_broken_from_the_start_is_named_with_its_line),
         cmocka_unit_test(a_broken_file_of_users_leaves_them_as_they_were),
         cmocka_unit_test(every_method_gives_a_name_that_is_a_label_and_tokens_that_hold),
         cmocka_unit_test(every_method_refuses_names_modes_and_other_methods),
@@ -705,6 +738,7 @@ int main(void)
         cmocka_unit_test(guessing_over_many_names_shuts_the_address_out),
         cmocka_unit_test(asking_for_methods_that_are_not_there_shuts_the_address_out),
         cmocka_unit_test(no_address_fills_the_log),
+        cmocka_unit_test(the_log_names_who_was_refused_but_no_password),
         cmocka_unit_test(all_addresses_together_do_not_fill_the_log),
         cmocka_unit_test(a_certificate_is_counted_by_itself),
         cmocka_unit_test(logins_are_counted_by_method_and_failures_by_reason),

@@ -351,7 +351,7 @@ static void a_refresh_gives_access_and_keeps_a_refresh_token_that_lasts(void **s
     fixture f;
     setup(&f, ALL);
     outcome o = by_certificate(&f, 0);
-    pass(&f, 400);
+    pass(&f, 86400 - 600);
     outcome r = refresh(&f.w, &f.callers[0], o.refresh);
     assert_granted(&r, "w1");
     assert_string_equal(r.identity.mode, "managed");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/core/buf.h"
+#include "base/core/pattern.h"
 
 typedef struct ab_config ab_config;
 
@@ -72,6 +73,11 @@ int64_t ab_config_int(const ab_config *c, const char *name);
 size_t ab_config_count(const ab_config *c, const char *name);
 /** LIST: the i-th entry, borrowed. */
 const char *ab_config_item(const ab_config *c, const char *name, size_t i);
+/** LIST: its entries as patterns; without any an empty list, which matches nothing.
+ *  @param out  owned by the caller: ab_patterns_free
+ *  @return CONFIG with the option and what is wrong; NOMEM */
+AB_MUST_USE ab_err ab_config_patterns(const ab_config *c, const char *name, ab_patterns **out,
+                                      ab_error *err);
 /** MAP: the i-th key and value, borrowed. */
 void ab_config_pair(const ab_config *c, const char *name, size_t i, const char **key,
                     const char **value);

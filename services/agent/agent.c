@@ -256,23 +256,6 @@ static ab_recreate_policy recreate_policy(const ab_config *c)
     return strcmp(word, "clear-status") == 0 ? AB_RECREATE_CLEAR_STATUS : AB_RECREATE_IGNORE;
 }
 
-static ab_err take_namespaces(service *s, ab_error *err)
-{
-    const ab_config *c = s->base.daemon->config;
-    s->namespaces = ab_patterns_new();
-    if (s->namespaces == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    for (size_t i = 0; i < ab_config_count(c, "namespaces"); i++) {
-        ab_str pattern = ab_str_of(ab_config_item(c, "namespaces", i));
-        ab_err e = ab_patterns_add(s->namespaces, pattern, err);
-        if (e != AB_ERR_OK) {
-            ab_error_prefix(err, "namespaces");
-            return AB_ERR_CONFIG;
-        }
-    }
-    return AB_ERR_OK;
-}
-
 static ab_agent_policy make_policy(service *s)
 {
     const ab_config *c = s->base.daemon->config;
@@ -412,7 +395,7 @@ ab_err ab_agent_start(ab_daemon *d, ab_error *err)
     snprintf(s->source, sizeof(s->source), AB_SOURCE_AGENT "%s",
              ab_config_str(d->config, "agent.name"));
     ab_buf_init(&s->labels, AB_LABELS_TEXT_MAX);
-    ab_err e = take_namespaces(s, err);
+    ab_err e = ab_config_patterns(s->base.daemon->config, "namespaces", &s->namespaces, err);
     if (e == AB_ERR_OK)
         e = ab_agent_labels_write(d->config, &s->labels, err);
     if (e == AB_ERR_OK)

@@ -71,19 +71,6 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
     return AB_ERR_OK;
 }
 
-static ab_err read_namespaces(const ab_config *c, ab_patterns *out, ab_error *err)
-{
-    for (size_t i = 0; i < ab_config_count(c, "namespaces"); i++) {
-        const char *pattern = ab_config_item(c, "namespaces", i);
-        ab_err e = ab_patterns_add(out, ab_str_of(pattern), err);
-        if (e != AB_ERR_OK) {
-            ab_error_prefix(err, "namespaces: %s", pattern);
-            return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
-        }
-    }
-    return AB_ERR_OK;
-}
-
 static bool is_by_destination(const ab_config *c)
 {
     return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
@@ -94,10 +81,8 @@ static ab_err check_namespaces(const ab_config *c, ab_error *err)
     if (!is_by_destination(c) && ab_config_count(c, "namespaces") > 0)
         return ab_fail(err, AB_ERR_CONFIG,
                        "namespaces: has no meaning without mapping: destination");
-    ab_patterns *patterns = ab_patterns_new();
-    if (patterns == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_err e = read_namespaces(c, patterns, err);
+    ab_patterns *patterns = NULL;
+    ab_err e = ab_config_patterns(c, "namespaces", &patterns, err);
     ab_patterns_free(patterns);
     return e;
 }
@@ -135,10 +120,7 @@ static ab_err make_machine(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
     s->agent_secrets = ab_config_bool(c, "agent-secrets");
-    s->namespaces = ab_patterns_new();
-    if (s->namespaces == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_err e = read_namespaces(c, s->namespaces, err);
+    ab_err e = ab_config_patterns(c, "namespaces", &s->namespaces, err);
     if (e != AB_ERR_OK)
         return e;
     ab_principal_env env = {

@@ -66,23 +66,6 @@ static void on_replaced(ab_kube *k)
 
 /* --- init and start --- */
 
-static ab_err init_patterns(ab_kube *k, ab_error *err)
-{
-    static const char option[] = "store.kubernetes.create-namespaces";
-    const ab_config *config = k->base.env.config;
-    k->create_namespaces = ab_patterns_new();
-    if (k->create_namespaces == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory for the store");
-    for (size_t i = 0; i < ab_config_count(config, option); i++) {
-        ab_str pattern = ab_str_of(ab_config_item(config, option, i));
-        if (ab_patterns_add(k->create_namespaces, pattern, err) != AB_ERR_OK) {
-            ab_error_prefix(err, "%s", option);
-            return AB_ERR_CONFIG;
-        }
-    }
-    return AB_ERR_OK;
-}
-
 static ab_err init_client(ab_kube *k, ab_error *err)
 {
     const ab_store_env *env = &k->base.env;
@@ -123,7 +106,8 @@ static ab_err kube_init(ab_store *self, const ab_store_env *env, ab_error *err)
     k->timeout_ms = ab_config_int(env->config, "store.kubernetes.timeout");
     k->objects = ab_metric_get(env->metrics, AB_METRIC_GAUGE, "argobus_store_objects",
                                "Objects in the store.", NULL, 0);
-    ab_err e = init_patterns(k, err);
+    ab_err e = ab_config_patterns(k->base.env.config, "store.kubernetes.create-namespaces",
+                                  &k->create_namespaces, err);
     if (e == AB_ERR_OK)
         e = init_client(k, err);
     if (e == AB_ERR_OK)

@@ -37,25 +37,6 @@ static ab_err load_verbs(const ab_config *config, ab_resource_policy *p, ab_erro
     return AB_ERR_OK;
 }
 
-static ab_err load_namespaces(const ab_config *config, ab_resource_policy *p, ab_error *err)
-{
-    size_t count = ab_config_count(config, "live.kubernetes.namespaces");
-    if (count == 0)
-        return AB_ERR_OK;
-    p->namespaces = ab_patterns_new();
-    if (p->namespaces == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory for live.kubernetes.namespaces");
-    for (size_t i = 0; i < count; i++) {
-        ab_str pattern = ab_str_of(ab_config_item(config, "live.kubernetes.namespaces", i));
-        ab_err e = ab_patterns_add(p->namespaces, pattern, err);
-        if (e != AB_ERR_OK) {
-            ab_error_prefix(err, "live.kubernetes.namespaces");
-            return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
-        }
-    }
-    return AB_ERR_OK;
-}
-
 ab_err ab_resource_policy_load(const ab_config *config, ab_resource_policy *out, ab_error *err)
 {
     ab_str reach = ab_str_of(ab_config_str(config, "live.kubernetes.policy"));
@@ -69,7 +50,9 @@ ab_err ab_resource_policy_load(const ab_config *config, ab_resource_policy *out,
                                                   : AB_RESOURCE_SECRETS_REFUSED;
     out->exec = ab_config_bool(config, "live.exec");
     ab_err e = load_verbs(config, out, err);
-    return e == AB_ERR_OK ? load_namespaces(config, out, err) : e;
+    if (e == AB_ERR_OK && ab_config_count(config, "live.kubernetes.namespaces") > 0)
+        e = ab_config_patterns(config, "live.kubernetes.namespaces", &out->namespaces, err);
+    return e;
 }
 
 void ab_resource_policy_fini(ab_resource_policy *p)

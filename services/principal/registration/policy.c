@@ -7,36 +7,11 @@
 
 static const char *const modes[] = {"managed", "autonomous"};
 
-static ab_err add_pattern(ab_patterns *p, const char *option, const char *pattern, ab_error *err)
-{
-    ab_err e = ab_patterns_add(p, ab_str_of(pattern), err);
-    if (e == AB_ERR_OK)
-        return e;
-    ab_error_prefix(err, "%s: %s", option, pattern);
-    if (e == AB_ERR_NOMEM)
-        return e;
-    if (err != NULL)
-        err->code = AB_ERR_CONFIG;
-    return AB_ERR_CONFIG;
-}
-
-static ab_err read_patterns(const ab_config *c, const char *option, ab_patterns **out,
-                            ab_error *err)
-{
-    ab_err e = AB_ERR_OK;
-    *out = ab_patterns_new();
-    if (*out == NULL)
-        return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    for (size_t i = 0; e == AB_ERR_OK && i < ab_config_count(c, option); i++)
-        e = add_pattern(*out, option, ab_config_item(c, option, i), err);
-    return e;
-}
-
 static ab_err read_names(const ab_config *c, ab_registration_policy *p, ab_error *err)
 {
-    ab_err e = read_patterns(c, "registration.names", &p->names, err);
+    ab_err e = ab_config_patterns(c, "registration.names", &p->names, err);
     bool all = ab_config_count(c, "registration.names") == 0;
-    return e == AB_ERR_OK && all ? add_pattern(p->names, "registration.names", "*", err) : e;
+    return e == AB_ERR_OK && all ? ab_patterns_add(p->names, AB_STR("*"), err) : e;
 }
 
 static ab_err read_modes(const ab_config *c, ab_registration_policy *p, ab_error *err)
@@ -59,7 +34,7 @@ ab_err ab_registration_policy_init(const ab_config *config, ab_registration_poli
 {
     ab_err e = read_names(config, out, err);
     if (e == AB_ERR_OK)
-        e = read_patterns(config, "registration.labels", &out->labels, err);
+        e = ab_config_patterns(config, "registration.labels", &out->labels, err);
     return e == AB_ERR_OK ? read_modes(config, out, err) : e;
 }
 

@@ -371,6 +371,43 @@ static void list_entries_that_name_things_have_names_of_their_own(void **state)
                  "agent.yaml:1: agents: unknown key \"mod\": the keys are name|mode|certificate");
 }
 
+static void entries_are_taken_as_patterns(void **state)
+{
+    (void)state;
+    ab_config *c = loaded("kafka: {brokers: ['a*', '/^b/']}", NULL, NULL);
+    ab_patterns *patterns = NULL;
+    assert_int_equal(ab_config_patterns(c, "kafka.brokers", &patterns, NULL), AB_ERR_OK);
+    assert_true(ab_patterns_match(patterns, AB_STR("aa")));
+    assert_true(ab_patterns_match(patterns, AB_STR("bb")));
+    assert_false(ab_patterns_match(patterns, AB_STR("cb")));
+    ab_patterns_free(patterns);
+    ab_config_free(c);
+}
+
+static void an_entry_that_is_no_pattern_is_refused_with_its_option(void **state)
+{
+    (void)state;
+    ab_config *c = loaded("kafka: {brokers: [a, '/(/', b]}", NULL, NULL);
+    ab_patterns *patterns = NULL;
+    ab_error err = {0};
+    assert_int_equal(ab_config_patterns(c, "kafka.brokers", &patterns, &err), AB_ERR_CONFIG);
+    assert_int_equal(err.code, AB_ERR_CONFIG);
+    assert_int_equal(strncmp(err.text, "kafka.brokers: /(/: ", 20), 0);
+    assert_null(patterns);
+    ab_config_free(c);
+}
+
+static void without_entries_no_pattern_matches(void **state)
+{
+    (void)state;
+    ab_config *c = loaded(NULL, NULL, NULL);
+    ab_patterns *patterns = NULL;
+    assert_int_equal(ab_config_patterns(c, "kafka.brokers", &patterns, NULL), AB_ERR_OK);
+    assert_false(ab_patterns_match(patterns, AB_STR("")));
+    ab_patterns_free(patterns);
+    ab_config_free(c);
+}
+
 static void files_that_cannot_be_read_are_named_with_the_reason(void **state)
 {
     (void)state;
@@ -606,6 +643,9 @@ int main(void)
         cmocka_unit_test(a_wrong_type_says_what_is_wanted_and_what_was_given),
         cmocka_unit_test(numbers_units_and_bounds_are_checked),
         cmocka_unit_test(list_entries_that_name_things_have_names_of_their_own),
+        cmocka_unit_test(entries_are_taken_as_patterns),
+        cmocka_unit_test(an_entry_that_is_no_pattern_is_refused_with_its_option),
+        cmocka_unit_test(without_entries_no_pattern_matches),
         cmocka_unit_test(files_that_cannot_be_read_are_named_with_the_reason),
         cmocka_unit_test(a_path_is_relative_to_the_file_that_is_read),
         cmocka_unit_test(what_is_no_configuration_is_refused),

@@ -152,8 +152,8 @@ static int listen_at(ab_control *c, const char *path)
     return code == 0 ? uv_listen((uv_stream_t *)&c->listener, BACKLOG, on_connection) : code;
 }
 
-ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler handler, void *arg,
-                        ab_log *log, ab_control **out, ab_error *err)
+static ab_err start_at(uv_loop_t *loop, const char *path, const ab_control *wanted,
+                       ab_control **out, ab_error *err)
 {
     if (is_listened_to(path))
         return ab_fail(err, AB_ERR_EXISTS,
@@ -161,7 +161,7 @@ ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler ha
     ab_control *c = calloc(1, sizeof(*c));
     if (c == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    *c = (ab_control){.handler = handler, .arg = arg, .log = log};
+    *c = *wanted;
     (void)uv_pipe_init(loop, &c->listener, 0); /* cannot fail on Unix */
     c->listener.data = c;
     int code = listen_at(c, path);
@@ -170,7 +170,7 @@ ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler ha
         return ab_fail(err, AB_ERR_UNAVAILABLE, "control.socket: cannot listen on %s: %s", path,
                        uv_strerror(code));
     }
-    AB_INFO(log, MAIN, "listening for argobusctl", AB_KV("socket", path));
+    AB_INFO(c->log, MAIN, "listening for argobusctl", AB_KV("socket", path));
     *out = c;
     return AB_ERR_OK;
 }
@@ -182,7 +182,7 @@ static ab_err start_somewhere(uv_loop_t *loop, const char *program, const ab_con
     ab_err e = ab_fail(err, AB_ERR_UNAVAILABLE, "it has no folder");
     for (size_t i = 0; i < AB_CONTROL_PATHS && e == AB_ERR_UNAVAILABLE; i++)
         if (ab_control_path(i, program, path) && ab_control_folder_claim(path))
-            e = ab_control_start(loop, path, wanted->handler, wanted->arg, wanted->log, out, err);
+            e = start_at(loop, path, wanted, out, err);
     return e;
 }
 
@@ -196,7 +196,7 @@ ab_err ab_control_open(uv_loop_t *loop, const char *option, const char *program,
     if (strcmp(option, AB_CONTROL_NONE) == 0)
         return AB_ERR_OK;
     if (strcmp(option, AB_CONTROL_AUTO) != 0)
-        return ab_control_start(loop, option, handler, arg, log, out, err);
+        return start_at(loop, option, &wanted, out, err);
     if (start_somewhere(loop, program, &wanted, out, &why) != AB_ERR_OK)
         AB_INFO(log, MAIN, "argobusctl cannot reach this process: set control.socket",
                 AB_KV("why", (const char *)why.text));

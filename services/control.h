@@ -26,22 +26,17 @@ typedef void (*ab_control_handler)(void *arg, ab_str request, ab_buf *answer);
 
 /**
  * Listen where option control.socket says. "auto": at the first place of control_path.h where that
- * can be done; where it can be done nowhere, or another process listens there, that is logged.
+ * can be done; where it can be done nowhere, or another process listens there, that is logged. A
+ * socket that a former process left is replaced.
  *
  * @param program  name of the daemon
  * @param out      NULL when nothing is listened to
- * @return as ab_control_start
+ * @return EXISTS when another process listens at the path that is set; UNAVAILABLE with path and
+ *         reason; NOMEM
  */
 AB_MUST_USE ab_err ab_control_open(uv_loop_t *loop, const char *option, const char *program,
                                    ab_control_handler handler, void *arg, ab_log *log,
                                    ab_control **out, ab_error *err);
-/**
- * Listen. A socket that a former process left is replaced.
- *
- * @return EXISTS when another process listens there; UNAVAILABLE with path and reason; NOMEM
- */
-AB_MUST_USE ab_err ab_control_start(uv_loop_t *loop, const char *path, ab_control_handler handler,
-                                    void *arg, ab_log *log, ab_control **out, ab_error *err);
 /** Stop listening and drop connections; the loop must be run afterwards for handles to close. NULL
  * is allowed. */
 void ab_control_free(ab_control *c);

@@ -158,7 +158,6 @@ static int inflate_some(ab_rpc_reader *r)
 
 static ab_err inflate_all(ab_rpc_reader *r, const char **why)
 {
-    const z_stream *z = r->inflater;
     while (!r->inflated && *r->allowance > 0) {
         ab_err e = room_to_inflate(r, why);
         if (e != AB_ERR_OK)
@@ -168,7 +167,7 @@ static ab_err inflate_all(ab_rpc_reader *r, const char **why)
             *why = "a message is larger than the limit";
             return AB_ERR_TOOBIG;
         }
-        if (rc == Z_BUF_ERROR || (rc == Z_OK && z->avail_in == 0 && z->avail_out > 0))
+        if (rc == Z_BUF_ERROR)
             break;
         if (rc == Z_MEM_ERROR)
             return AB_ERR_NOMEM;

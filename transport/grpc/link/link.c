@@ -173,7 +173,6 @@ void ab_grpc_link_detach(ab_grpc_link *l, const void *stream)
         return;
     l->ops = NULL;
     l->stream = NULL;
-    l->greeted = false;
     l->peer.window = 0; /* until the next hello, before which nothing is heard */
     l->hello_due = false;
     ab_grpc_live_reset(l, "the stream has ended");

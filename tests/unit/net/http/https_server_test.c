@@ -269,6 +269,12 @@ static void heads_are_bounded(void **state)
     expect_end(f, big, "HTTP/1.1 431 ");
     memcpy(big + 6000, "\r\n\r\n", 5);
     expect_end(f, big, "HTTP/1.1 431 ");
+    /* One byte too many, and none. */
+    memcpy(big, "GET /echo HTTP/1.1\r\n" HOST "X: ", 32);
+    memcpy(big + 4093, "\r\n\r\n", 5);
+    expect_end(f, big, "HTTP/1.1 431 ");
+    memcpy(big + 4092, "\r\n\r\n", 5);
+    expect(f, big, "HTTP/1.1 201 ");
 }
 
 static void slow_clients_are_let_go(void **state)

@@ -214,6 +214,11 @@ static void what_is_not_acknowledged_is_sent_again_ever_more_rarely(void **state
     assert_int_equal(w->told_count, 3);
     world_wait(w, 160000);
     assert_attr(last(w), AB_CE_EVENTID, "a_u_2");
+    for (size_t i = 0; i < 8; i++) {
+        size_t before = w->told_count;
+        world_wait(w, 240100); /* no more rarely than that */
+        assert_true(w->told_count > before);
+    }
 }
 
 static void who_does_not_answer_does_not_hold_back_others(void **state)
@@ -271,6 +276,38 @@ static void a_full_stream_is_gone_on_with(void **state)
     ab_compat_writable(w->compat, w);
     world_run(w);
     assert_int_equal(w->told_count, 1);
+}
+
+static void a_new_stream_is_sent_to_though_the_last_was_full(void **state)
+{
+    world *w = with_agent(state);
+    w->full = true;
+    app(w, APP("1"));
+    world_close(w);
+    w->full = false;
+    world_open(w);
+    assert_int_equal(w->told_count, 1);
+    assert_attr(last(w), AB_CE_EVENTID, "a_u_1");
+}
+
+static void a_former_stream_is_not_heard(void **state)
+{
+    world *w = with_agent(state);
+    ab_buf message;
+    const ab_go_event event = {.target = AB_TARGET_APPLICATION,
+                               .type = AB_TYPE_STATUS_UPDATE,
+                               .resourceid = "r",
+                               .eventid = "e",
+                               .data = AB_STR(TYPED)};
+    ab_buf_init(&message, 4096);
+    ab_go_event_write(&event, AB_GO_SOURCE_AGENT, &message);
+    ab_compat_receive(w->compat, &message, ab_buf_str(&message));
+    world_run(w);
+    assert_int_equal(w->got_count, 0);
+    ab_compat_receive(w->compat, w, ab_buf_str(&message));
+    world_run(w);
+    assert_int_equal(w->got_count, 1);
+    ab_buf_fini(&message);
 }
 
 static void a_sealed_secret_is_not_told(void **state)
@@ -678,6 +715,8 @@ int main(void)
         CASE(a_deletion_goes_before_all_else_of_its_object),
         CASE(a_new_stream_repeats_what_was_under_way_once),
         CASE(a_full_stream_is_gone_on_with),
+        CASE(a_new_stream_is_sent_to_though_the_last_was_full),
+        CASE(a_former_stream_is_not_heard),
         CASE(a_sealed_secret_is_not_told),
         CASE(a_request_is_answered_when_it_is_acknowledged),
         CASE(an_autonomous_agent_is_told_no_state),

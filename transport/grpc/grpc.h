@@ -7,6 +7,9 @@
 
 #include "transport/transport.h"
 
+/* Of grpc.address and grpc.listen, where they name none. */
+#define AB_GRPC_PORT 443
+
 /** The ops and options of `transport: grpc`. */
 extern const ab_transport_ops ab_grpc_transport;
 /** grpc.* save for grpc.auth.*. */

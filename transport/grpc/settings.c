@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define DEFAULT_PORT 443
 /* argocd-agent reads no larger ones from a WebSocket, the five bytes of the prefix included. */
 #define WEBSOCKET_MAX (64u * 1024 * 1024 - 5)
 /* What the encoding adds to an event of the most attributes. */
@@ -13,7 +12,7 @@
 static ab_err read_address(const char *name, const char *text, ab_grpc_settings *out, ab_error *err)
 {
     ab_address address;
-    ab_err e = ab_address_parse(name, text, DEFAULT_PORT, &address, err);
+    ab_err e = ab_address_parse(name, text, AB_GRPC_PORT, &address, err);
     if (e != AB_ERR_OK)
         return e;
     memcpy(out->host, address.host, sizeof(out->host));

@@ -3,15 +3,20 @@
  * Goes the way of a program to its peer, step by step, and stops where it breaks: name, TCP, TLS,
  * and login; with Kafka also a round trip. Each step waits a bounded time.
  */
+#include "net/address.h"
 #include "services/ctl/check/check.h"
 #include "services/ctl/check/dial.h"
 #include "services/ctl/check/parts.h"
 #include "services/ctl/check/peer_certificate.h"
 #include "services/ctl/pki/options.h"
+#include "transport/grpc/grpc.h"
 
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Where librdkafka connects to when there is none. */
+#define KAFKA_PORT 9092
 
 static const ab_ctl_flag flags[] = {
     {"config", "FILE", "configuration of the program; also -c"},
@@ -20,17 +25,16 @@ static const ab_ctl_flag flags[] = {
 typedef struct {
     const ab_setup *setup;
     ab_findings *out;
-    const char *address; /* "host:port", as it is configured */
-    ab_dial_address at;
+    const char *address; /* as it is configured */
+    ab_address at;
 } peer;
 
 /* ----- name and TCP ----- */
 
 static int dial(const peer *p)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
-    int failed = getaddrinfo(p->at.host, p->at.port, &hints, &list);
+    int failed = ab_dial_resolve(p->at.host, p->at.port, &list);
     if (failed != 0) {
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
                         "correct the name, or look at the resolver of this host", "name: %s",
@@ -112,7 +116,13 @@ static void try_tls(const peer *p, int fd)
 static void try_peer(const ab_setup *s, const char *address, ab_findings *out)
 {
     peer p = {.setup = s, .out = out, .address = address};
-    int fd = ab_dial_address_read(address, &p.at) ? dial(&p) : -1;
+    ab_error err = {0};
+    int fd = -1;
+    if (ab_address_parse(s->is_kafka ? "kafka.brokers" : "grpc.address", address,
+                         s->is_kafka ? KAFKA_PORT : AB_GRPC_PORT, &p.at, &err) == AB_ERR_OK)
+        fd = dial(&p);
+    else
+        ab_findings_add(out, AB_FOUND_ERROR, address, "write host:port", "%s", err.text);
     if (fd < 0) {
         out->failed = true;
         return;

@@ -7,23 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool ab_dial_address_read(const char *text, ab_dial_address *out)
-{
-    const char *colon = strrchr(text, ':');
-    size_t len = colon == NULL ? 0 : (size_t)(colon - text);
-    const char *host = text;
-    if (len > 2 && host[0] == '[' && host[len - 1] == ']') {
-        host++;
-        len -= 2;
-    }
-    if (len == 0 || len >= sizeof(out->host) || strlen(colon + 1) >= sizeof(out->port))
-        return false;
-    memcpy(out->host, host, len);
-    out->host[len] = '\0';
-    snprintf(out->port, sizeof(out->port), "%s", colon + 1);
-    return true;
-}
-
 /* ----- TCP ----- */
 
 /* @return 0, or errno */
@@ -50,6 +33,14 @@ static int dial_one(const struct addrinfo *at, int *failed)
         fd = -1;
     }
     return fd;
+}
+
+int ab_dial_resolve(const char *host, int port, struct addrinfo **out)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    char service[16];
+    (void)snprintf(service, sizeof(service), "%d", port);
+    return getaddrinfo(host, service, &hints, out);
 }
 
 int ab_dial_tcp(const struct addrinfo *list, int *failed)

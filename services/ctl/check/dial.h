@@ -12,13 +12,8 @@
 
 #define AB_DIAL_STEP_MS 5000
 
-typedef struct {
-    char host[256]; /* without the brackets of IPv6 */
-    char port[8];
-} ab_dial_address;
-
-/** @param text  "host:port" @return false: it is none */
-bool ab_dial_address_read(const char *text, ab_dial_address *out);
+/** @param out  owned by the caller: freeaddrinfo. @return 0, or what gai_strerror explains */
+int ab_dial_resolve(const char *host, int port, struct addrinfo **out);
 /**
  * Connect to the first of these that can be reached.
  * @param failed  why not the last one, as errno

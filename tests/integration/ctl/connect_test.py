@@ -60,6 +60,20 @@ class Connect(Ctl):
         _, bad = self.connect("nowhere.invalid:9093")
         self.assertTrue(bad[0].startswith("name: "), bad)
 
+    def test_an_address_without_a_port_is_tried_too(self):
+        self.issue("--dns", "p.example.com")
+        _, bad = self.findings({
+            "agent": {"name": "w1", "data": "data"}, "store": {"kind": "directory", "directory": {"path": "store"}},
+            "transport": "grpc", "grpc": {"address": "nowhere.invalid", "tls": {
+                "ca": "ca/ca.crt", "cert": "w1.crt", "key": "w1.key"}}}, 1)
+        self.assertTrue(bad[0].startswith("name: "), bad)
+        _, bad = self.connect("nowhere.invalid")
+        self.assertTrue(bad[0].startswith("name: "), bad)
+
+    def test_what_is_no_port_is_told(self):
+        _, bad = self.connect("127.0.0.1:kafka")
+        self.assertEqual(bad[0], 'kafka.brokers: "kafka" is not a port')
+
     def test_a_port_where_nobody_listens(self):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))

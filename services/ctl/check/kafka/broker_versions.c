@@ -112,11 +112,8 @@ static ab_err exchange_over_tls(const ab_setup *s, const char *host, int fd, ab_
 static ab_err ask(const ab_setup *s, const char *host, int port, ab_api_versions *out,
                   ab_error *err)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
-    char service[16];
-    snprintf(service, sizeof(service), "%d", port);
-    int failed = getaddrinfo(host, service, &hints, &list);
+    int failed = ab_dial_resolve(host, port, &list);
     if (failed != 0)
         return ab_fail(err, AB_ERR_UNAVAILABLE, "name: %s", gai_strerror(failed));
     int fd = ab_dial_tcp(list, &failed);

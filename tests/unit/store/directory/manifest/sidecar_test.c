@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #define DIGEST "000102030405060708090a0b0c0d0e0f"
-#define BASE                                                                                       \
-    "{\"uid\":\"6b8a\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\",\"file\":\"a.yaml\","        \
-    "\"generation\":\"3\",\"resourceVersion\":\"18446744073709551615\",\"contentDigest\":"         \
-    "\"" DIGEST "\",\"specDigest\":\"" DIGEST "\""
+#define NAMES                                                                                      \
+    "{\"uid\":\"6b8a\",\"creationTimestamp\":\"2026-01-02T03:04:05Z\",\"file\":\"a.yaml\","
+#define COUNTERS "\"generation\":\"3\",\"resourceVersion\":\"18446744073709551615\","
+#define BASE     NAMES COUNTERS "\"contentDigest\":\"" DIGEST "\",\"specDigest\":\"" DIGEST "\""
 
 static void assert_invalid(const char *text, ab_err code)
 {
@@ -78,6 +78,11 @@ static void wrong_fields_are_refused(void **state)
     assert_invalid("{\"uid\":\"0123456789012345678901234567890123456789\"}", AB_ERR_INVALID);
     assert_invalid(BASE ",\"deletionTimestamp\":5}", AB_ERR_INVALID);
     assert_invalid(BASE ",\"statusVersion\":5}", AB_ERR_INVALID);
+    assert_invalid(BASE ",\"takenStatusDigest\":\"00\"}", AB_ERR_INVALID);
+    assert_invalid(NAMES COUNTERS "\"contentDigest\":\"00\",\"specDigest\":\"" DIGEST "\"}",
+                   AB_ERR_INVALID);
+    assert_invalid(NAMES COUNTERS "\"contentDigest\":\"" DIGEST "\"}", AB_ERR_INVALID);
+    assert_invalid(NAMES "\"generation\":\"3\",\"resourceVersion\":\"-1\"}", AB_ERR_INVALID);
 }
 
 int main(void)

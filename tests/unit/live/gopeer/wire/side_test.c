@@ -48,6 +48,11 @@ static void messages_are_read_by_kind(void **state)
     assert_int_equal(e, AB_ERR_OK);
     assert_true(ab_str_is(m.data, "y") && m.eof && !m.resize);
     ab_pb_arena_fini(&arena);
+    bytes = (ab_str){"\x0a\1u\x20\1\x28\x18\x30\x50", 9};
+    e = ab_gopeer_wire_read_side(AB_SIDE_TERMINAL, bytes, &arena, &m);
+    assert_int_equal(e, AB_ERR_OK);
+    assert_true(m.resize && m.rows == 24 && m.cols == 80);
+    ab_pb_arena_fini(&arena);
     e = ab_gopeer_wire_read_side(AB_SIDE_LOGS, (ab_str){"\x0a\5u", 3}, &arena, &m);
     assert_int_equal(e, AB_ERR_PARSE);
     ab_pb_arena_fini(&arena);

@@ -40,6 +40,27 @@ static void a_request_has_the_members_that_go_writes(void **state)
                    "\"resource\":\"\",\"method\":\"GET\"}");
 }
 
+static void of_the_paths_of_discovery_those_that_go_serves_are_asked_for(void **state)
+{
+    static const char *const others[] = {"/", "/version", "/healthz", "/apis/apps", "/openapi/v2"};
+    (void)state;
+    assert_request("GET", "/api/v1", "",
+                   "{\"uuid\":\"u\",\"name\":\"\",\"group\":\"\",\"version\":\"v1\","
+                   "\"resource\":\"\",\"method\":\"GET\"}");
+    assert_request("GET", "/apis/apps/v1", "",
+                   "{\"uuid\":\"u\",\"name\":\"\",\"group\":\"apps\",\"version\":\"v1\","
+                   "\"resource\":\"\",\"method\":\"GET\"}");
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ab_resource_map map;
+        ab_error err = {0};
+        int status = 0;
+        ab_err e = ab_resource_map_read(AB_STR("GET"), ab_str_of(others[i]), &map, &err);
+        assert_int_equal(e, AB_ERR_OK);
+        assert_int_equal(ab_gopeer_wire_check(&map, &status, &err), AB_ERR_UNSUPPORTED);
+        assert_int_equal(status, 501);
+    }
+}
+
 static void a_query_of_too_many_parameters_is_refused(void **state)
 {
     (void)state;
@@ -150,6 +171,7 @@ static void a_redis_response_is_one_of_four(void **state)
         assert_int_equal(ab_gopeer_wire_read_redis(ab_str_of(rows[i].text), &said, &value, &err),
                          rows[i].e);
         assert_int_equal(said.what, rows[i].what);
+        assert_string_equal(said.error, i == 1 ? "e" : "");
         assert_int_equal(value.len, i == 0 ? 2 : 0);
         ab_buf_fini(&value);
     }
@@ -202,6 +224,24 @@ static void another_document_is_no_resource_request(void **state)
     }
 }
 
+/* The last may say that it is a dry run. */
+static void a_request_of_which_parameters_would_be_cut_is_refused(void **state)
+{
+    (void)state;
+    ab_gopeer_asked asked;
+    ab_error err = {0};
+    ab_buf text;
+    ab_buf_init(&text, 128 * 1024);
+    ab_buf_puts(&text, "{\"method\":\"DELETE\",\"name\":\"a\",\"group\":\"\",\"version\":\"v1\","
+                       "\"resource\":\"nodes\",\"params\":{");
+    for (int i = 0; i < 5; i++)
+        ab_buf_printf(&text, "\"p%d\":\"%015000d\",", i, 0);
+    ab_buf_puts(&text, "\"dryRun\":\"All\"}}");
+    assert_int_equal(ab_gopeer_wire_read_asked(ab_buf_str(&text), &asked, &err), AB_ERR_TOOBIG);
+    ab_gopeer_wire_free_asked(&asked);
+    ab_buf_fini(&text);
+}
+
 static void a_response_that_is_no_text_is_invalid(void **state)
 {
     (void)state;
@@ -219,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_has_the_members_that_go_writes),
+        cmocka_unit_test(of_the_paths_of_discovery_those_that_go_serves_are_asked_for),
         cmocka_unit_test(a_query_of_too_many_parameters_is_refused),
         cmocka_unit_test(a_response_is_a_status_and_a_text),
         cmocka_unit_test(another_document_is_no_response),
@@ -226,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_redis_response_is_one_of_four),
         cmocka_unit_test(a_resource_request_becomes_a_path),
         cmocka_unit_test(another_document_is_no_resource_request),
+        cmocka_unit_test(a_request_of_which_parameters_would_be_cut_is_refused),
         cmocka_unit_test(a_response_that_is_no_text_is_invalid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,18 @@ static void a_token_of_a_kubeconfig_is_given_out(void **state)
     end(w);
 }
 
+/* As kubectl has it. */
+static void the_token_of_a_file_goes_before_that_of_the_kubeconfig(void **state)
+{
+    (void)state;
+    world *w = begin();
+    put(w, "token", "of-file");
+    put_kubeconfig(w, "", "token: hunter2, tokenFile: token");
+    must_open(w);
+    assert_token(w, "of-file");
+    end(w);
+}
+
 static void a_user_without_credentials_has_no_token(void **state)
 {
     (void)state;
@@ -452,6 +464,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_token_of_a_kubeconfig_is_given_out),
+        cmocka_unit_test(the_token_of_a_file_goes_before_that_of_the_kubeconfig),
         cmocka_unit_test(a_user_without_credentials_has_no_token),
         cmocka_unit_test(options_choose_file_context_and_server_name),
         cmocka_unit_test(of_several_files_the_first_wins),

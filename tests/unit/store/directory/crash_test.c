@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The store is killed before each of the system calls that change the tree, one after the other,
- * and started again on what is left. The linker puts the calls below before those of libc
- * (CMakeLists.txt: --wrap).
+ * and started again on what is left. What a power cut takes back besides is what was not synced.
+ * The linker puts the calls below before those of libc (CMakeLists.txt: --wrap).
  *
  * The program runs itself as `crash_test child <folder> <calls before death>`; the child writes a
  * line for each thing it was told by the store, and the parent holds the lines of all children
@@ -34,6 +34,42 @@ static void count_call(void)
         (void)kill(getpid(), SIGKILL);
 }
 
+/* Folders with changes that were not synced yet; "": none. */
+static char unsynced[8][PATH_MAX];
+
+static char *place_in_unsynced(int folder, char path[PATH_MAX])
+{
+    char link[64];
+    char *free_place = NULL;
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", folder);
+    ssize_t len = readlink(link, path, PATH_MAX - 1);
+    assert_true(len > 0);
+    path[len] = '\0';
+    for (size_t i = 0; i < sizeof(unsynced) / sizeof(unsynced[0]); i++) {
+        if (strcmp(unsynced[i], path) == 0)
+            return unsynced[i];
+        if (unsynced[i][0] == '\0')
+            free_place = unsynced[i];
+    }
+    return free_place;
+}
+
+static void note_change(int folder)
+{
+    char path[PATH_MAX];
+    char *place = place_in_unsynced(folder, path);
+    assert_non_null(place);
+    memcpy(place, path, sizeof(path));
+}
+
+static void note_sync(int folder)
+{
+    char path[PATH_MAX];
+    char *place = place_in_unsynced(folder, path);
+    if (place != NULL)
+        place[0] = '\0';
+}
+
 int __real_renameat(int from_dir, const char *from, int to_dir, const char *to);
 int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to);
 int __real_unlinkat(int dir, const char *name, int flags);
@@ -46,24 +82,28 @@ int __wrap_mkdirat(int dir, const char *name, mode_t mode);
 int __wrap_renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
     count_call();
+    note_change(to_dir);
     return __real_renameat(from_dir, from, to_dir, to);
 }
 
 int __wrap_unlinkat(int dir, const char *name, int flags)
 {
     count_call();
+    note_change(dir);
     return __real_unlinkat(dir, name, flags);
 }
 
 int __wrap_fsync(int fd)
 {
     count_call();
+    note_sync(fd);
     return __real_fsync(fd);
 }
 
 int __wrap_mkdirat(int dir, const char *name, mode_t mode)
 {
     count_call();
+    note_change(dir);
     return __real_mkdirat(dir, name, mode);
 }
 
@@ -301,11 +341,51 @@ static void a_kill_before_any_step_loses_nothing_and_goes_back_in_nothing(void *
     world_free(w);
 }
 
+/* @param but  a folder that need not be; NULL: none */
+static void assert_synced(const char *but)
+{
+    for (size_t i = 0; i < sizeof(unsynced) / sizeof(unsynced[0]); i++)
+        if (unsynced[i][0] != '\0' && (but == NULL || strstr(unsynced[i], but) == NULL))
+            fail_msg("%s is not synced", unsynced[i]);
+}
+
+static void apply(world *w, const char *name, const char *n, const char *need_not_be_synced)
+{
+    char text[256];
+    (void)snprintf(text, sizeof(text),
+                   "{\"kind\":\"Application\",\"metadata\":{\"name\":\"%s\",\"namespace\":"
+                   "\"argocd\"},\"spec\":{\"n\":%s}}",
+                   name, n);
+    result r = do_apply(w, text, NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_synced(need_not_be_synced);
+    result_fini(&r);
+}
+
+static void what_is_told_as_done_is_synced(void **state)
+{
+    (void)state;
+    world *w = world_new(&directory_place);
+    memset(unsynced, 0, sizeof(unsynced));
+    apply(w, "one", "1", NULL);
+    apply(w, "one", "2", "/.argobus"); /* the former sidecar does as well */
+    result r = do_patch(w, key_of("one"), "{\"n\":1}", NULL, NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_synced(NULL);
+    result_fini(&r);
+    r = do_remove(w, key_of("one"), NULL);
+    assert_int_equal(r.code, AB_ERR_OK);
+    assert_synced(NULL);
+    result_fini(&r);
+    world_free(w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest child[] = {cmocka_unit_test(child_run)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kill_before_any_step_loses_nothing_and_goes_back_in_nothing),
+        cmocka_unit_test(what_is_told_as_done_is_synced),
     };
     if (argc != 4)
         return cmocka_run_group_tests(tests, NULL, NULL);

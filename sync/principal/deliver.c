@@ -73,6 +73,7 @@ static const char *take_stray(struct peer *peer, ab_event *event, void *delivery
 {
     ab_principal *p = peer->principal;
     if (type != AB_TYPE_PROCESSED) {
+        peer->resync.dropped = peer->resync.dropped || !p->synced;
         ab_metric_add(p->reconciler.metrics.stale, 1);
         ab_principal_ack(p, delivery);
         return NULL;

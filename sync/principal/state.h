@@ -25,8 +25,9 @@ typedef struct ab_principal_app ab_principal_app;
 struct peer_resync {
     ab_version ended; /* the newest end of an object that was queued */
     ab_resync_turn turn;
-    bool judged; /* the store and its watermark were in hand: what it is not to have was told */
-    bool unsent; /* it holds what is for it, and what was not said yet in this log of ours */
+    bool judged;  /* the store and its watermark were in hand: what it is not to have was told */
+    bool unsent;  /* it holds what is for it, and what was not said yet in this log of ours */
+    bool dropped; /* what it said of an Application that the store may have and cannot read */
 };
 
 /* What belongs to an agent by its name, whether it is served or not. It exists while there is

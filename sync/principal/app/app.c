@@ -119,6 +119,15 @@ void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool 
     note_missing(p, object, !p->env.store_stays || !ab_app_deletes_resources(object), observed);
 }
 
+/* Nothing else would bring what its agent said of it while it could not be read. */
+static void make_up_for_dropped(const ab_principal_app *app)
+{
+    if (app->peer == NULL || !app->peer->resync.dropped)
+        return;
+    app->peer->resync.dropped = false;
+    ab_resync_queue_again(&app->peer->resync.turn, "an Application can be read now");
+}
+
 void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
 {
     ab_str agent = ab_principal_route(p, object);
@@ -127,6 +136,7 @@ void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
         return;
     }
     ab_principal_app *app = app_of(p, ab_str_of(ab_object_key(object)), agent);
+    bool was_shown = app != NULL && app->exists;
     if (app == NULL || note_updated(app, object) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
@@ -137,6 +147,8 @@ void ab_principal_app_on_updated(ab_principal *p, ab_object *object)
     app->requeued = app->peer == NULL || (busy && unmarked);
     ab_principal_app_ask(app, object, !busy && app->peer != NULL);
     ab_reconcile_advance(&app->record);
+    if (!was_shown && !p->synced) /* else it is new */
+        make_up_for_dropped(app);
 }
 
 /* --- the engine's questions --- */

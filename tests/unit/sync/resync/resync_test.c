@@ -677,6 +677,66 @@ static void an_error_that_stands_is_said_again_to_a_new_principal(void **state)
     assert_at_rest();
 }
 
+/* --- what the principal could not read --- */
+
+static void restart_principal_hiding(const char *key)
+{
+    world_crash_principal(&w);
+    w.hidden = key;
+    world_start_principal(&w);
+    world_settle(&w);
+}
+
+/* Something else cannot be read still: the store is not synced. */
+static void show_hidden(void)
+{
+    w.hidden = NULL;
+    ab_principal_on_updated(w.principal, hub());
+    world_run(&w, 2);
+}
+
+static void a_status_comes_again_when_its_application_can_be_read(void **state)
+{
+    (void)state;
+    placed("");
+    restart_principal_hiding(HUB);
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    world_settle(&w);
+    put_app(w.hub, "w1", "new", 1, "", ""); /* another one is shown first */
+    world_run(&w, 2);
+    assert_int_equal(status_of(hub()), -1);
+    show_hidden();
+    assert_int_equal(status_of(hub()), 1);
+    assert_at_rest();
+}
+
+static void a_confirmed_deletion_comes_again_when_its_application_can_be_read(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    fake_store_erase(w.hub, HUB);
+    world_settle(&w);
+    restart_principal_hiding(HUB);
+    drop_finalizers(w.local, LOCAL);
+    world_settle(&w);
+    assert_null(local());
+    show_hidden();
+    assert_null(hub());
+    assert_at_rest();
+}
+
+static void what_is_made_beside_it_is_not_compared(void **state)
+{
+    (void)state;
+    placed("");
+    restart_principal_hiding(HUB);
+    double before = world_count(w.principal_metrics, "argobus_resyncs_total");
+    put_apps(3);
+    world_run(&w, 2);
+    show_hidden();
+    assert_int_equal(world_count(w.principal_metrics, "argobus_resyncs_total"), before);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
 
 int main(void)
@@ -719,6 +779,9 @@ int main(void)
         T(a_status_at_the_hub_that_nobody_reported_goes_if_the_agent_has_none),
         T(a_status_that_was_set_aside_comes_again),
         T(an_error_that_stands_is_said_again_to_a_new_principal),
+        T(a_status_comes_again_when_its_application_can_be_read),
+        T(a_confirmed_deletion_comes_again_when_its_application_can_be_read),
+        T(what_is_made_beside_it_is_not_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static void note(struct mirror *m, const ab_object *hub)
                     ab_span_digest(ab_object_field(hub, "status"), &status) == AB_ERR_OK;
     bool same = readable && m->exists && ab_digest_eq(&digest, &m->hub) &&
                 ab_digest_eq(&status, &m->hub_status) && m->deleting == ab_object_deleting(hub);
+    bool appears = !m->exists;
     if (!same)
         m->up_to_date = false;
     m->known = m->exists = true;
@@ -54,6 +55,8 @@ static void note(struct mirror *m, const ab_object *hub)
     m->stamp = ab_mirror_stamp(m, hub);
     m->hub = readable ? digest : (ab_digest){0};
     m->hub_status = readable ? status : (ab_digest){0};
+    if (appears)
+        ab_mirror_project_changed(m->principal, ab_str_of(m->key));
 }
 
 /* A change that is told late may show a request that is over: what is asked for is read. */

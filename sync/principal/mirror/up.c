@@ -88,6 +88,7 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
     ab_mirror_set_conflict(m, false);
     m->source = MIRROR_NONE;
     m->version = (ab_version){0}; /* was another writer's */
+    ab_mirror_project_changed(m->principal, ab_str_of(m->key));
     return AB_ERR_OK;
 }
 

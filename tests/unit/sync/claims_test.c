@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -17,6 +18,7 @@
 #define PROJECT  "AppProject/argocd/a-p"
 #define OTHER    "w1-a"
 #define OTHERS_P "AppProject/argocd/p"
+#define OTHERS_A "Application/w1-a/a" /* its mirror */
 #define OWN      "AppProject/argocd/w1-b"
 
 static void serve(const char *agent)
@@ -135,28 +137,30 @@ static void put_project_of_hubs_own(void)
     put(w.local, text);
 }
 
-static bool is_in_project(const char *name)
+static bool names_project(const char *key, const char *project)
 {
-    return ab_span_is(ab_span_get(ab_object_field(hub(), "spec"), "project"), name);
+    const ab_object *o = fake_store_find(w.hub, key);
+    return ab_span_is(ab_span_get(ab_object_field(o, "spec"), "project"), project);
 }
 
-/* The other agent has project p with this spec; -1: it has none any more. */
-static void other_says(int n, uint64_t version)
+static bool is_in_project(const char *name)
 {
-    char data[256];
+    return names_project(HUB, name);
+}
+
+/* The other agent says so of its object. @param data  absent: it has none any more */
+static void other_publishes(const char *key, ab_str data, uint64_t version)
+{
     ab_event *event = NULL;
-    ab_event_draft d = {0};
-    snprintf(data, sizeof(data),
-             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
-             "\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"other\"},\"spec\":{\"n\":%d}}",
-             n);
-    d.data = n < 0 ? AB_STR_NONE : ab_str_of(data);
+    ab_event_draft d = {.data = data};
+    ab_target target = ab_kind_of_key(ab_str_of(key))->target;
     ab_event_set_text(&d, AB_CE_ID, "x");
     ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT OTHER);
-    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(n < 0 ? AB_TYPE_DELETE : AB_TYPE_CREATE));
-    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_APPPROJECT));
-    ab_event_set_text(&d, AB_CE_SUBJECT, "argocd/p");
-    ab_event_set_text(&d, AB_CE_PARTITIONKEY, OTHERS_P);
+    ab_event_set_text(&d, AB_CE_TYPE,
+                      ab_type_name(data.ptr == NULL ? AB_TYPE_DELETE : AB_TYPE_CREATE));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(target));
+    ab_event_set_text(&d, AB_CE_SUBJECT, strchr(key, '/') + 1);
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, key);
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, 1);
     ab_event_set_u64(&d, AB_CE_OBJVERSION, version);
     assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
@@ -165,6 +169,27 @@ static void other_says(int n, uint64_t version)
     ab_principal_deliver(w.principal, OTHER, fake_delivery_event(delivery), delivery);
     ab_event_unref(event);
     world_settle(&w);
+}
+
+/* The other agent has project p with this spec; -1: it has none any more. */
+static void other_says(int n, uint64_t version)
+{
+    char data[256];
+    snprintf(data, sizeof(data),
+             "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":{"
+             "\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"other\"},\"spec\":{\"n\":%d}}",
+             n);
+    other_publishes(OTHERS_P, n < 0 ? AB_STR_NONE : ab_str_of(data), version);
+}
+
+static void other_has_application(uint64_t version)
+{
+    other_publishes(
+        LOCAL,
+        AB_STR("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
+               "\"name\":\"a\",\"namespace\":\"argocd\",\"uid\":\"app\"},\"spec\":{"
+               "\"project\":\"p\"}}"),
+        version);
 }
 
 static int at_hub(void)
@@ -413,6 +438,39 @@ static void an_application_leaves_a_project_that_becomes_another_agents(void **s
     assert_false(has_error(hub()));
 }
 
+/* What an agent that is served no more has left in its place becomes the agent's, in place. */
+static void an_application_enters_a_project_that_becomes_its_agents(void **state)
+{
+    (void)state;
+    put_project(1);
+    serve_no_more();
+    serve_other();
+    other_has_application(1);
+    assert_true(names_project(OTHERS_A, "w1-a_p"));
+    other_says(7, 2);
+    assert_int_equal(at_hub(), 7);
+    assert_true(names_project(OTHERS_A, "w1-a-p"));
+    assert_false(has_error(fake_store_find(w.hub, OTHERS_A)));
+}
+
+/* Somebody deletes what an agent has left behind, and brings it back from a copy. */
+static void an_application_leaves_a_project_that_comes_back_as_another_agents(void **state)
+{
+    (void)state;
+    put_project(1);
+    serve_no_more();
+    ab_object *copy = ab_object_ref(fake_store_find(w.hub, PLACE));
+    fake_store_erase(w.hub, PLACE);
+    serve_other();
+    other_has_application(1);
+    assert_true(names_project(OTHERS_A, "w1-a-p"));
+    fake_store_put(w.hub, copy);
+    ab_object_unref(copy);
+    world_settle(&w);
+    assert_int_equal(at_hub(), 1);
+    assert_true(names_project(OTHERS_A, "w1-a_p"));
+}
+
 static void an_application_is_never_of_the_hubs_own_project(void **state)
 {
     (void)state;
@@ -524,6 +582,8 @@ int main(void)
         AGENTS(an_application_is_never_of_another_agents_project),
         ONE(a_project_may_be_of_the_agent_with_the_longest_name),
         ONE(an_application_leaves_a_project_that_becomes_another_agents),
+        ONE(an_application_enters_a_project_that_becomes_its_agents),
+        ONE(an_application_leaves_a_project_that_comes_back_as_another_agents),
         ONE(an_application_is_never_of_the_hubs_own_project),
         ONE(nor_is_it_after_that_came_while_its_agent_was_not_served),
         ONE(an_application_is_never_of_a_project_that_could_not_be_mirrored),

@@ -587,6 +587,7 @@ static void histories_that_once_failed_end_well(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
         run_with(seeds[i], false);
+    run(271016264); /* with copies */
 }
 
 static void every_history_ends_with_the_mirrors_of_those_who_have_the_names(void **state)

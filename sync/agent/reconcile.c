@@ -227,6 +227,12 @@ static void wrote(ab_record *r, ab_step step, ab_object *object)
     }
 }
 
+static void reverted(const ab_record *r, const char *change)
+{
+    AB_INFO(r->reconciler->log, SYNC, "local change reverted", AB_KV("object", r->key),
+            AB_KV("change", change));
+}
+
 static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err)
 {
     ab_agent_object *o = object_of(r);
@@ -298,6 +304,7 @@ const ab_record_type ab_agent_object_type = {.begin = ab_agent_begin,
                                              .rest = rest,
                                              .got = got,
                                              .wrote = wrote,
+                                             .reverted = reverted,
                                              .refused = refused,
                                              .saved = ab_agent_saved,
                                              .loaded = loaded,

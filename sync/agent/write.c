@@ -28,9 +28,8 @@ bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local)
 /* Local edits and deletions that nobody asked for. */
 static void note_revert(ab_agent_object *o, const char *what)
 {
-    if (!o->owed && ab_reconcile_note_revert(&o->record))
-        AB_INFO(o->agent->env.log, SYNC, "local change reverted",
-                AB_KV("object", (const char *)o->key), AB_KV("change", what));
+    if (!o->owed)
+        ab_reconcile_note_revert(&o->record, what);
 }
 
 /* --- what went, and is made again --- */

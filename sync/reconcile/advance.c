@@ -31,12 +31,14 @@ static bool advance_once(ab_record *r)
         return true;
     }
     if (head != NULL && !head->begun && !ab_task_is_command(head->type)) {
+        r->reverting = NULL; /* what is written from now on is for the head */
         t->begin(r, head);
         return ab_reconcile_may_advance(r);
     }
     if (!t->is_as_desired(r))
         return t->reconcile(r) && ab_reconcile_may_advance(r);
     r->is_deferred = false;
+    r->reverting = NULL;
     if (head != NULL && head->begun)
         return finish(r);
     if (head != NULL)

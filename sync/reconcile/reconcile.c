@@ -45,6 +45,16 @@ static void got(ab_record *r, ab_err code, ab_object *object, const ab_error *er
         ab_reconcile_fail(r, code, err);
 }
 
+static void end_revert(ab_record *r)
+{
+    const char *change = r->reverting;
+    r->reverting = NULL;
+    if (change == NULL)
+        return;
+    ab_metric_add(r->reconciler->metrics.reverts, 1);
+    r->type->reverted(r, change);
+}
+
 static void wrote(ab_record *r, ab_step step, ab_err code, ab_object *object, const ab_error *err)
 {
     ab_reconcile_trace_answered(r);
@@ -54,6 +64,8 @@ static void wrote(ab_record *r, ab_step step, ab_err code, ab_object *object, co
         ab_reconcile_succeeded(r);
         if (head != NULL)
             head->wrote = true;
+        if (step == AB_STEP_APPLY)
+            end_revert(r);
         r->type->wrote(r, step, object);
     } else if (r->type->refused == NULL || !r->type->refused(r, step, code, err)) {
         ab_reconcile_fail(r, code, err);

@@ -90,6 +90,9 @@ typedef struct {
     /** A write failed: learn from it what the store has. May be NULL: nothing is learnt.
      * @return true when it is dealt with; else the engine fails the record */
     bool (*refused)(ab_record *r, ab_step step, ab_err code, const ab_error *err);
+    /** A write has undone a change here that nobody asked for: log it. NULL where none is noted.
+     * @param change  as in ab_reconcile_note_revert */
+    void (*reverted)(const ab_record *r, const char *change);
     /** The received state is safe: it is in effect. NULL: nothing is saved. */
     void (*saved)(ab_record *r);
     /** The row was read: it is r->row. `object`: as in ab_reconcile_load; NULL when it has changed
@@ -119,6 +122,7 @@ struct ab_record {
     bool changed_meanwhile; /* a change was seen since the effect that is awaited was asked for */
     bool is_deferred;       /* since it last was as desired */
     ab_err deferred_for;    /* what the log says about that */
+    const char *reverting;  /* what is to be undone of what was changed here; NULL: nothing */
     bool is_abandoned;      /* the answer that is awaited means nothing any more */
     int purpose;            /* the type's own: what the awaited effect is for; 0 unless it says so
                                before it asks */
@@ -181,9 +185,10 @@ void ab_reconcile_wait(ab_record *r);
 /** Only a change elsewhere helps: look again in a second. When that is too long, it is deferred,
  * without a head once. @param why  for users */
 void ab_reconcile_await_change(ab_record *r, const char *why);
-/** A change here that nobody asked for is about to be undone: count it, unless it is the head, or
- * what was deferred, that is written. @return true when it is one, to be logged */
-bool ab_reconcile_note_revert(ab_record *r);
+/** A change here that nobody asked for is about to be undone, unless it is the head, or what was
+ * deferred, that is written. It is counted, and `reverted`, when that has succeeded, however often
+ * it is tried. @param change  static: what it was */
+void ab_reconcile_note_revert(ab_record *r, const char *change);
 
 /* Effects; the answer comes to the type. */
 void ab_reconcile_get(ab_record *r);

@@ -150,10 +150,8 @@ void ab_reconcile_await_change(ab_record *r, const char *why)
     defer(r, &err);
 }
 
-bool ab_reconcile_note_revert(ab_record *r)
+void ab_reconcile_note_revert(ab_record *r, const char *change)
 {
-    if (r->inbox.head != NULL || r->is_deferred)
-        return false;
-    ab_metric_add(r->reconciler->metrics.reverts, 1);
-    return true;
+    if (r->inbox.head == NULL && !r->is_deferred)
+        r->reverting = change;
 }

@@ -249,6 +249,12 @@ static void wrote(ab_record *r, ab_step step, ab_object *hub)
         m->up_to_date = true; /* deleted or being deleted: the store's change says which */
 }
 
+static void reverted(const ab_record *r, const char *change)
+{
+    AB_INFO(r->reconciler->log, SYNC, change, AB_KV("agent", ((const struct mirror *)r)->agent),
+            AB_KV("object", r->key));
+}
+
 /* The store knows another truth than we: it will tell, or is asked. */
 static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err)
 {
@@ -312,6 +318,7 @@ const ab_record_type ab_mirror_type = {.begin = begin,
                                        .reconcile = reconcile,
                                        .got = got,
                                        .wrote = wrote,
+                                       .reverted = reverted,
                                        .refused = refused,
                                        .saved = saved,
                                        .loaded = loaded,

@@ -19,13 +19,6 @@ static void log_object(const struct mirror *m, const char *what)
     AB_INFO(m->principal->env.log, SYNC, what, AB_KV("agent", m->agent), AB_KV("object", m->key));
 }
 
-/* Changes and deletions here that the source knows nothing of. */
-static void note_revert(struct mirror *m, const char *what)
-{
-    if (ab_reconcile_note_revert(&m->record))
-        log_object(m, what);
-}
-
 /* --- whose it is --- */
 
 static bool was_made(const struct mirror *m, const ab_object *hub)
@@ -216,7 +209,8 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
         ab_reconcile_fail(&m->record, e, NULL);
     } else {
         if (!demand.due && refused == m->project_refused && names_itself(hub))
-            note_revert(m, "change to a mirror at the control plane reverted");
+            ab_reconcile_note_revert(&m->record,
+                                     "change to a mirror at the control plane reverted");
         ab_reconcile_apply_text(&m->record, &text, ab_object_version(hub));
     }
     ab_buf_fini(&text);
@@ -405,7 +399,7 @@ void ab_mirror_create(struct mirror *m)
     ab_err e = render_mirror(m, source, NULL, &(struct demand){0}, &text);
     ab_object_unref(source);
     if (e == AB_ERR_OK) {
-        note_revert(m, "deletion of a mirror at the control plane reverted");
+        ab_reconcile_note_revert(&m->record, "deletion of a mirror at the control plane reverted");
         ab_reconcile_apply_text(&m->record, &text, AB_STR_NONE);
     } else {
         ab_reconcile_fail(&m->record, e, NULL);

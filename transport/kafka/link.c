@@ -102,6 +102,7 @@ ab_err ab_kafka_link_new(ab_kafka *k, const char *name, ab_kafka_link **out, ab_
     l->in.committed = -1;
     l->in.end = -1;
     l->peer.sent = -1;
+    TAILQ_INIT(&l->refused);
     TAILQ_INIT(&l->held);
     ab_link_init(&l->in.commit_at);
     ab_link_init(&l->check_at);
@@ -214,7 +215,8 @@ void ab_kafka_link_restart(ab_kafka_link *l, const char *reason)
     retry_at(l, ab_kafka_now(l->kafka) + ab_backoff_next(&l->backoff));
 }
 
-void ab_kafka_link_wait(ab_kafka_link *l, const char *reason)
+/* Where somebody must do something first: to ask at once would not help. */
+static void restart_later(ab_kafka_link *l, const char *reason)
 {
     ab_kafka_link_restart(l, reason);
     retry_at(l, ab_kafka_now(l->kafka) + RETRY_MAX_MS);
@@ -246,7 +248,7 @@ void ab_kafka_link_unread(ab_kafka_link *l, const char *topic, rd_kafka_resp_err
     (void)snprintf(what, sizeof(what), "topic %s", topic);
     ab_kafka_fail(&err, code, what);
     ab_kafka_link_add_remedy(l, &err);
-    ab_kafka_link_wait(l, err.text);
+    restart_later(l, err.text);
 }
 
 void ab_kafka_link_renew(ab_kafka_link *l)

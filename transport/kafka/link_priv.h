@@ -144,6 +144,8 @@ struct ab_kafka_link {
     ab_kafka_producer *producer[2]; /* by ab_lane; NULL until first use */
     rd_kafka_topic_t *out[2];       /* by ab_lane, at its producer: made at first use */
     ab_share share[2];              /* by ab_lane, of the budget of all producers */
+    ab_kafka_sends refused;         /* state that is to go again, each alone (producer.c) */
+    bool one_by_one;                /* that does; `held` waits for it too */
     ab_kafka_sends held;            /* state that waits for what is not confirmed (producer.c) */
     size_t held_bytes;
     int64_t held_ms;     /* when the first of them came */
@@ -187,13 +189,11 @@ void ab_kafka_link_unref(ab_kafka_link *l);
 void ab_kafka_link_remove(ab_kafka_link *l);
 /** Back to ASK, for a reason that is logged, at most once a minute. */
 void ab_kafka_link_restart(ab_kafka_link *l, const char *reason);
-/** The same where somebody must do something first, so that to ask at once would not help. */
-void ab_kafka_link_wait(ab_kafka_link *l, const char *reason);
 /** Say who gives a right that the broker says is missing; it names neither the user nor a way out.
  * @param err  any error; without such a right it stays as it is */
 void ab_kafka_link_add_remedy(const ab_kafka_link *l, ab_error *err);
 /** Back to ASK, because `topic` cannot be read. A missing right, which the check of the topics does
- * not find, is waited for as long as by `wait`. @param text  of the broker's answer */
+ * not find, is waited for longer. @param text  of the broker's answer */
 void ab_kafka_link_unread(ab_kafka_link *l, const char *topic, rd_kafka_resp_err_t code,
                           const char *text);
 /** Back to ASK, to go on from where it is with other handles. */

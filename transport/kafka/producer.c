@@ -13,17 +13,18 @@
  * and at the other end as many fetches, each of which names every partition of its handle: all
  * agents would wait for that. Who sends one event at a time, or more than a request holds, does not
  * wait.
+ *
+ * But a broker refuses a request as a whole when it is too large for the topic, be it for one event
+ * in it or for all together. So what was refused in one goes again, each event by itself and before
+ * anything else of its link: then exactly what the topic does not take is refused for good.
  */
 #include "transport/kafka/producer_priv.h"
 
-#include "schema/topics.h"
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/record.h"
 #include "transport/kafka/pending_priv.h"
 #include "transport/kafka/stuck_priv.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define REBUILD_FIRST_MS 1000
@@ -66,38 +67,11 @@ static void check_offset(ab_kafka_link *l, int64_t offset)
     l->sent_offset = offset;
 }
 
-/* What counts beside its attributes and data when a broker looks at an event's size. */
-#define ENVELOPE 1024
-
-/* The client keeps to kafka.message-max. What a broker finds too large, and leaves room for others
- * in a batch, came with them: the topic takes less, and the event is not at fault. */
-static bool is_for_a_small_topic(const ab_kafka_send *s, rd_kafka_resp_err_t code)
+/* To a broker that refuses a batch for its size, all events in it are at fault. */
+static bool is_to_go_alone(const ab_kafka_send *s, rd_kafka_resp_err_t code)
 {
-    return ab_kafka_err(code) == AB_ERR_TOOBIG &&
-           (int64_t)ab_event_size(s->event) + ENVELOPE < s->link->kafka->settings.batch_bytes;
-}
-
-/* The link stays ready: what it receives needs no right to write. */
-static void log_denied(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
-{
-    char what[AB_TOPIC_NAME_MAX + 16];
-    (void)snprintf(what, sizeof(what), "not sent to topic %s", rd_kafka_topic_name(m->rkt));
-    ab_kafka_fail(err, m->err, what);
-    ab_kafka_link_add_remedy(s->link, err);
-    ab_kafka_host_error(&s->link->kafka->host, m->err, err->text);
-}
-
-static void log_failure(const ab_kafka_send *s, const rd_kafka_message_t *m, ab_error *err)
-{
-    if (m->err == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-        log_denied(s, m, err);
-    else if (is_for_a_small_topic(s, m->err))
-        ab_fail(err, AB_ERR_UNAVAILABLE,
-                "topic %s takes less than kafka.message-max (%" PRId64
-                "): set its max.message.bytes to that",
-                rd_kafka_topic_name(m->rkt), s->link->kafka->settings.message_max_bytes);
-    else
-        ab_kafka_fail(err, m->err, "not sent");
+    return ab_kafka_err(code) == AB_ERR_TOOBIG && s->lane == AB_LANE_STATE && !s->alone &&
+           !s->link->removed;
 }
 
 static void give_back(const ab_kafka_producer *p, const ab_kafka_send *s, ab_err outcome)
@@ -131,8 +105,10 @@ static void produce(ab_kafka_producer *p, ab_kafka_send *s)
     if (topic != NULL)
         code = ab_kafka_record_produce(ab_kafka_handle_rk(p->handle), topic, s->event, s);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        give_back(p, s, ab_kafka_err(code));
-        ab_kafka_send_fail_later(s, ab_kafka_err(code), rd_kafka_err2str(code));
+        ab_error err = {0};
+        ab_kafka_send_explain(s, code, &err);
+        give_back(p, s, err.code);
+        ab_kafka_send_fail_later(s, err.code, err.text);
         return;
     }
     TAILQ_INSERT_TAIL(&p->sends, s, at);
@@ -145,7 +121,8 @@ static bool waits(const ab_kafka_send *s)
 {
     const ab_kafka_link *l = s->link;
     size_t most = l->kafka->settings.linger_ms == 0 ? 1 : UNCONFIRMED_MAX;
-    return s->lane == AB_LANE_STATE && (l->unconfirmed >= most || !TAILQ_EMPTY(&l->held));
+    return s->lane == AB_LANE_STATE &&
+           (l->one_by_one || l->unconfirmed >= most || !TAILQ_EMPTY(&l->held));
 }
 
 static void hold(ab_kafka_send *s, int64_t now)
@@ -169,8 +146,23 @@ static void produce_held(ab_kafka_producer *p, ab_kafka_link *l)
     }
 }
 
+static void produce_one(ab_kafka_producer *p, ab_kafka_link *l)
+{
+    ab_kafka_send *s = NULL;
+    while (l->unconfirmed == 0 && (s = TAILQ_FIRST(&l->refused)) != NULL) {
+        TAILQ_REMOVE(&l->refused, s, at);
+        s->alone = true;
+        produce(p, s);
+    }
+    l->one_by_one = l->unconfirmed > 0;
+}
+
 static void release(ab_kafka_producer *p, ab_kafka_link *l, int64_t now)
 {
+    if (l->one_by_one)
+        produce_one(p, l);
+    if (l->one_by_one)
+        return;
     bool is_due =
         l->held_bytes >= (size_t)l->kafka->settings.batch_bytes || now >= l->held_ms + HOLD_MS;
     if (l->unconfirmed == 0 || (is_due && l->unconfirmed < UNCONFIRMED_MAX))
@@ -183,23 +175,40 @@ static void on_confirmed(ab_kafka_producer *p, ab_kafka_link *l)
     release(p, l, ab_kafka_now(l->kafka));
 }
 
+static void send_alone(ab_kafka_producer *p, ab_kafka_send *s)
+{
+    ab_kafka_link *l = s->link;
+    ab_kafka *k = l->kafka;
+    int64_t held = 0;
+    if (ab_limiter_pass(&k->host.limiter, "small", l->name, ab_kafka_now(k), &held))
+        AB_WARN(k->base.env.log, KAFKA,
+                "topic takes less than kafka.message-max; sending one by one what it refused",
+                AB_KV("agent", l->name), AB_KV("topic", l->topics[AB_KAFKA_OUT_STATE]),
+                AB_KV("held_back", held));
+    TAILQ_INSERT_TAIL(&l->refused, s, at);
+    l->one_by_one = true;
+    on_confirmed(p, l);
+}
+
 static void on_report(ab_kafka_producer *p, const rd_kafka_message_t *m)
 {
     ab_kafka_send *s = m->_private;
     ab_kafka_link *l = ab_kafka_link_ref(s->link);
     ab_error err = {0};
-    bool small_topic = is_for_a_small_topic(s, m->err);
     TAILQ_REMOVE(&p->sends, s, at);
+    if (is_to_go_alone(s, m->err)) {
+        send_alone(p, s);
+        ab_kafka_link_unref(l);
+        return;
+    }
     if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        log_failure(s, m, &err);
+        ab_kafka_send_explain(s, m->err, &err);
     else
         l->kafka->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         check_offset(l, m->offset);
     if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR && s->lane == AB_LANE_STATE)
         ab_kafka_pending_write(l, s->event, ab_event_data(s->event).ptr == NULL, m);
-    if (small_topic && !l->removed) /* first, or it would be sent again at once */
-        ab_kafka_link_wait(l, err.text);
     give_back(p, s, err.code);
     if (s->lane == AB_LANE_STATE)
         on_confirmed(p, l);
@@ -329,8 +338,10 @@ void ab_kafka_producer_send(ab_kafka_producer *p, ab_kafka_send *s)
 /* Held events end with those that they wait for. */
 static void leave_unconfirmed(ab_kafka_producer *p, ab_kafka_link *l)
 {
+    TAILQ_CONCAT(&p->sends, &l->refused, at);
     TAILQ_CONCAT(&p->sends, &l->held, at);
     l->held_bytes = 0;
+    l->one_by_one = false;
     l->unconfirmed = 0;
 }
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/send_priv.h"
 
+#include "schema/topics.h"
+#include "transport/kafka/client/errors.h"
 #include "transport/kafka/link_priv.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +46,32 @@ void ab_kafka_send_tell(ab_kafka_send *s, ab_err code, const ab_error *err)
     else
         count_failure(s->link->kafka, code);
     done(s->arg, code, code == AB_ERR_OK ? NULL : err);
+}
+
+/* The link stays ready: what it receives needs no right to write. */
+static void explain_denied(const ab_kafka_send *s, const char *topic, ab_error *err)
+{
+    char what[AB_TOPIC_NAME_MAX + 16];
+    (void)snprintf(what, sizeof(what), "not sent to topic %s", topic);
+    ab_kafka_fail(err, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, what);
+    ab_kafka_link_add_remedy(s->link, err);
+    ab_kafka_host_error(&s->link->kafka->host, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+                        err->text);
+}
+
+void ab_kafka_send_explain(const ab_kafka_send *s, rd_kafka_resp_err_t code, ab_error *err)
+{
+    const char *topic =
+        s->link->topics[s->lane == AB_LANE_STATE ? AB_KAFKA_OUT_STATE : AB_KAFKA_OUT_LIVE];
+    if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+        explain_denied(s, topic, err);
+    else if (ab_kafka_err(code) == AB_ERR_TOOBIG)
+        (void)ab_fail(err, AB_ERR_TOOBIG,
+                      "topic %s takes no event of %zu bytes: raise its max.message.bytes, and "
+                      "kafka.message-max if that is less (%" PRId64 "), or make the object smaller",
+                      topic, ab_event_size(s->event), s->link->kafka->settings.message_max_bytes);
+    else
+        ab_kafka_fail(err, code, "not sent");
 }
 
 void ab_kafka_send_drop(ab_kafka_send *s)

@@ -11,6 +11,7 @@ typedef struct ab_kafka_send {
     ab_kafka_link *link;
     ab_event *event; /* librdkafka reads its data until it has reported, or is destroyed */
     ab_lane lane;
+    bool alone;          /* in its request */
     int64_t deadline_ms; /* LIVE, monotonic */
     ab_sent done;        /* NULL once told */
     void *arg;
@@ -24,6 +25,9 @@ typedef struct ab_kafka_send {
 AB_MUST_USE ab_err ab_kafka_send_new(ab_kafka_link *l, ab_lane lane, ab_event *event,
                                      int64_t deadline_ms, ab_sent done, void *arg,
                                      ab_kafka_send **out);
+/** Say why librdkafka or a broker did not take it, and what to do. A right that is missing is
+ * logged too: it is the same for all events. */
+void ab_kafka_send_explain(const ab_kafka_send *s, rd_kafka_resp_err_t code, ab_error *err);
 /** Tell the outcome (once) and free it. Never from inside an op: see
  * ab_kafka_send_fail_later. */
 void ab_kafka_send_finish(ab_kafka_send *s, ab_err code, const ab_error *err);

@@ -248,34 +248,95 @@ static bool comes_to(ab_end *principal, const ab_draft *draft, ab_err wanted, ab
     return false;
 }
 
-static void what_a_topic_has_become_too_small_for_waits(void **state)
+#define LIMIT "20000"
+#define SMALL 1000
+#define MANY  60 /* more, all together, than LIMIT */
+
+/* The large one is among the small ones; all but the first go in one request. */
+static void send_all(ab_end *principal, const ab_draft *large, ab_sending outcome[MANY])
+{
+    static char room[SMALL];
+    noise(room, sizeof(room));
+    for (unsigned n = 0; n < MANY; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "small/%u", n);
+        const ab_draft small = {.key = key, .version = n + 1, .data = {room, sizeof(room)}};
+        outcome[n] = (ab_sending){0};
+        (void)ab_end_send(principal, "w1", n == MANY / 3 ? large : &small, &outcome[n]);
+        assert_int_equal(outcome[n].accepted, AB_ERR_OK);
+    }
+}
+
+static bool are_over(const ab_sending outcome[MANY])
+{
+    for (unsigned n = 0; n < MANY; n++) {
+        if (outcome[n].finished == 0)
+            return false;
+    }
+    return true;
+}
+
+/* From the receipt `first` on, `agent` has the small ones, each once, as they were sent. */
+static void assert_all_came_in_order(const ab_end *agent, size_t first)
+{
+    assert_int_equal(agent->receipt_count - first, MANY - 1);
+    for (unsigned n = 0; n < MANY - 1; n++) {
+        char key[32];
+        snprintf(key, sizeof(key), "small/%u", n < MANY / 3 ? n : n + 1);
+        assert_string_equal(agent->receipts[first + n].key, key);
+    }
+}
+
+static double failures(const ab_end *end)
+{
+    const ab_label label = {"reason", ab_str_of(ab_err_text(AB_ERR_TOOBIG))};
+    return ab_metric_value(ab_metric_get(end->metrics, AB_METRIC_COUNTER,
+                                         "argobus_send_failures_total",
+                                         "Events that could not be sent.", &label, 1));
+}
+
+static void what_its_topic_is_too_small_for_holds_up_nothing_else(void **state)
 {
     ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     ab_ends_capture_log(ends);
-    ab_ends_set(ends, "kafka.topics=verify");
-    ab_kafka_make_topics(ends, "w1");
     ab_ends_pair(ends, &principal, &agent);
     char topic[AB_KAFKA_TOPIC_MAX];
     ab_kafka_topic_name(ends, "down.w1.state", topic);
-    ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "4000");
-    static char room[256 * 1024 - 1000]; /* as large as kafka.message-max lets it be */
-    const ab_draft large = {.key = "app/b", .version = 1, .data = noise(room, sizeof(room))};
-    const ab_draft draft = {.key = "app/a", .version = 2, .data = {room, 16 * 1024}};
-    ab_sending denied = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, comes_to(principal, &large, AB_ERR_TOOBIG, &denied));
-    ab_sending refused = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, comes_to(principal, &draft, AB_ERR_UNAVAILABLE, &refused));
-    assert_true(ab_end_says(principal, "takes less than kafka.message-max"));
-    assert_true(ab_end_says(principal, topic));
-    AB_UNTIL(ends, ab_end_says(principal, "has max.message.bytes=4000, must be"));
-    assert_int_equal(ab_ends_logged(ends, "too few in-sync replicas"), 0);
+    ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", LIMIT);
+    static char room[30000];
+    const ab_draft large = {.key = "large", .version = 1, .data = noise(room, sizeof(room))};
+    ab_sending once = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, comes_to(principal, &large, AB_ERR_TOOBIG, &once));
+    size_t before = agent->receipt_count;
+    double failed = failures(principal);
+    static ab_sending outcome[MANY]; /* outlives a test that fails */
+    send_all(principal, &large, outcome);
+    AB_UNTIL(ends, are_over(outcome));
+    for (unsigned n = 0; n < MANY; n++)
+        assert_int_equal(outcome[n].code, n == MANY / 3 ? AB_ERR_TOOBIG : AB_ERR_OK);
+    assert_true(failures(principal) == failed + 1);
+    AB_UNTIL(ends, agent->receipt_count - before >= MANY - 1);
+    assert_all_came_in_order(agent, before);
+    assert_false(ab_end_says(principal, ""));
+    assert_true(ab_ends_logged(ends, "topic takes less than kafka.message-max") >= 1);
     ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "1048588");
-    size_t before = ab_end_count(agent, "app/a");
-    ab_sending safe = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, comes_to(principal, &draft, AB_ERR_OK, &safe));
-    AB_UNTIL(ends, ab_end_count(agent, "app/a") > before);
+    AB_UNTIL(ends, comes_to(principal, &large, AB_ERR_OK, &once));
+    AB_UNTIL(ends, ab_end_count(agent, "large") > 0);
+}
+
+static void a_topic_that_takes_less_than_message_max_is_refused(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.topics=verify");
+    char topic[AB_KAFKA_TOPIC_MAX];
+    ab_kafka_make_topics(ends, "w1");
+    ab_kafka_topic_name(ends, "down.w1.state", topic);
+    ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", LIMIT);
+    ab_end *principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_says(principal, "has max.message.bytes=" LIMIT ", must be"));
+    assert_true(ab_end_says(principal, topic));
 }
 
 static void no_broker_is_no_error_but_not_ready(void **state)
@@ -326,7 +387,8 @@ int main(int argc, char **argv)
         CASE(a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_told_to_its_writer),
         CASE(a_deleted_topic_is_waited_for),
-        CASE(what_a_topic_has_become_too_small_for_waits),
+        CASE(what_its_topic_is_too_small_for_holds_up_nothing_else),
+        CASE(a_topic_that_takes_less_than_message_max_is_refused),
         CASE(no_broker_is_no_error_but_not_ready),
         CASE(a_broker_that_is_away_is_not_missed_where_the_next_is_there),
     };

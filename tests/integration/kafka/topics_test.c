@@ -204,6 +204,58 @@ static void a_topic_made_anew_while_its_reader_was_away_is_told_to_its_writer(vo
                        ab_end_peer_of(principal, "w1")->ready == 2);
 }
 
+/* Its policy is changed, old records go, and it is set right again. */
+static void lose_old_records(ab_ends *ends, const char *rest)
+{
+    char topic[AB_KAFKA_TOPIC_MAX];
+    rd_kafka_t *admin = ab_kafka_admin(ends);
+    ab_kafka_topic_name(ends, rest, topic);
+    ab_broker_topic_limit(admin, topic, "delete", "1048588");
+    ab_broker_log_trim(admin, topic);
+    ab_broker_topic_limit(admin, topic, "compact", "1048588");
+}
+
+static void records_that_went_before_an_agent_had_read_them_are_a_gap(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    ab_end_stop(agent);
+    ab_sending unread = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/b", 2, &unread));
+    lose_old_records(ends, "down.w1.state");
+    agent = ab_end_agent(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->gaps[AB_GAP_EXPIRED] == 1 &&
+                       ab_end_peer_of(agent, "w1")->caught_up > 0);
+    assert_int_equal(ab_end_count(agent, "app/b"), 0);
+    ab_end_put(principal, "w1", "app/c", 3);
+    AB_UNTIL(ends, ab_end_count(agent, "app/c") == 1);
+}
+
+static void records_that_go_before_a_running_agent_has_read_them_are_a_gap(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_set(ends, "transport.inflight=1");
+    ab_ends_pair(ends, &principal, &agent);
+    agent->keep = true; /* it reads one, and no more before it is acknowledged */
+    ab_end_put(principal, "w1", "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    ab_sending unread = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/b", 2, &unread));
+    lose_old_records(ends, "down.w1.state");
+    agent->keep = false;
+    ab_end_ack(agent, 0, AB_VERDICT_APPLIED);
+    AB_UNTIL(ends, ab_end_count(agent, "app/b") == 1 ||
+                       ab_end_peer_of(agent, "w1")->gaps[AB_GAP_EXPIRED] == 1);
+    ab_end_put(principal, "w1", "app/c", 3);
+    AB_UNTIL(ends, ab_end_count(agent, "app/c") == 1);
+}
+
 static void a_deleted_topic_is_waited_for(void **state)
 {
     ab_ends *ends = *state;
@@ -386,6 +438,8 @@ int main(int argc, char **argv)
         CASE(a_topic_made_anew_that_has_grown_past_the_reader_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_read_from_its_beginning),
         CASE(a_topic_made_anew_while_its_reader_was_away_is_told_to_its_writer),
+        CASE(records_that_went_before_an_agent_had_read_them_are_a_gap),
+        CASE(records_that_go_before_a_running_agent_has_read_them_are_a_gap),
         CASE(a_deleted_topic_is_waited_for),
         CASE(what_its_topic_is_too_small_for_holds_up_nothing_else),
         CASE(a_topic_that_takes_less_than_message_max_is_refused),

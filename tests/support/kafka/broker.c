@@ -280,6 +280,24 @@ int64_t ab_broker_log_end(rd_kafka_t *admin, const char *topic)
     return high;
 }
 
+void ab_broker_log_trim(rd_kafka_t *admin, const char *topic)
+{
+    rd_kafka_topic_partition_list_t *ends = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(ends, topic, 0)->offset = RD_KAFKA_OFFSET_END;
+    rd_kafka_DeleteRecords_t *wanted = rd_kafka_DeleteRecords_new(ends);
+    rd_kafka_queue_t *queue = rd_kafka_queue_new(admin);
+    rd_kafka_DeleteRecords(admin, &wanted, 1, NULL, queue);
+    rd_kafka_event_t *event = answer(queue);
+    const rd_kafka_topic_partition_list_t *trimmed =
+        rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
+    assert_int_equal(trimmed->cnt, 1);
+    assert_int_equal(trimmed->elems[0].err, RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_event_destroy(event);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_DeleteRecords_destroy(wanted);
+    rd_kafka_topic_partition_list_destroy(ends);
+}
+
 /* Records */
 
 static rd_kafka_headers_t *headers_of(const ab_broker_record *record)

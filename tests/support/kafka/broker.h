@@ -44,6 +44,8 @@ void ab_broker_allow(rd_kafka_t *admin, const char *user, rd_kafka_AclOperation_
                      rd_kafka_ResourceType_t type, const char *prefix);
 /** How many records the log of partition 0 holds or held: its high watermark. */
 int64_t ab_broker_log_end(rd_kafka_t *admin, const char *topic);
+/** Delete all records of partition 0, as retention would; its cleanup.policy must be delete. */
+void ab_broker_log_trim(rd_kafka_t *admin, const char *topic);
 
 /* A record as it is written; NULL key or value are null. */
 typedef struct {

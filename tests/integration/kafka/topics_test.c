@@ -347,9 +347,8 @@ static double failures(const ab_end *end)
                                          "Events that could not be sent.", &label, 1));
 }
 
-static void what_its_topic_is_too_small_for_holds_up_nothing_else(void **state)
+static void assert_too_small_topic_holds_up_nothing_else(ab_ends *ends)
 {
-    ab_ends *ends = *state;
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     ab_ends_capture_log(ends);
@@ -376,6 +375,17 @@ static void what_its_topic_is_too_small_for_holds_up_nothing_else(void **state)
     ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "1048588");
     AB_UNTIL(ends, comes_to(principal, &large, AB_ERR_OK, &once));
     AB_UNTIL(ends, ab_end_count(agent, "large") > 0);
+}
+
+static void what_its_topic_is_too_small_for_holds_up_nothing_else(void **state)
+{
+    assert_too_small_topic_holds_up_nothing_else(*state);
+}
+
+static void nor_where_librdkafka_puts_events_together(void **state)
+{
+    ab_ends_set(*state, "kafka.linger=50ms");
+    assert_too_small_topic_holds_up_nothing_else(*state);
 }
 
 static void a_topic_that_takes_less_than_message_max_is_refused(void **state)
@@ -442,6 +452,7 @@ int main(int argc, char **argv)
         CASE(records_that_go_before_a_running_agent_has_read_them_are_a_gap),
         CASE(a_deleted_topic_is_waited_for),
         CASE(what_its_topic_is_too_small_for_holds_up_nothing_else),
+        CASE(nor_where_librdkafka_puts_events_together),
         CASE(a_topic_that_takes_less_than_message_max_is_refused),
         CASE(no_broker_is_no_error_but_not_ready),
         CASE(a_broker_that_is_away_is_not_missed_where_the_next_is_there),

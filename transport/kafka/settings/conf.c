@@ -35,7 +35,7 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
         {"queue.buffering.max.messages", "10000000", NULL},
         {"batch.size", batch, NULL},
         {"compression.type", ab_config_str(s->config, "kafka.compression"), "kafka.compression"},
-        /* The client's limit is the topic's: a batch is never refused for one event in it. */
+        /* Where the topic takes as much, a batch is never refused for one event in it. */
         {"message.max.bytes", largest, "kafka.message-max"},
         /* Each request has a buffer of that size, also those with one hello, of which a fleet that
          * starts has hundreds under way: 64 KiB by default. */

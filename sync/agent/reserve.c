@@ -3,9 +3,8 @@
  * In destination mapping two sources may have one name here, and the first keeps it. agent.data
  * says which one was first. Where agent.data is lost, or from a backup, the annotations of the
  * object here say it: at the start the name is reserved for the source that they name. The
- * reservation ends when a state of that source is in effect, or when the log was read to its end
- * and said what became of it. If the log says nothing of it, the principal does, in the resync that
- * lists the object here.
+ * reservation ends when the log was read to its end and said what became of it. If the log says
+ * nothing of it, the principal does, in the resync that lists the object here.
  */
 #include "sync/agent/agent_priv.h"
 
@@ -98,11 +97,12 @@ static void end_reservation(ab_agent_object *o)
     ab_agent_request_conflicting(o);
 }
 
-/* An end does not say of which it is. */
+/* What is restored may be long over, also when it is of the source that is here: that may have ended
+ * and come again. */
 void ab_agent_note_log_read(ab_agent_object *o)
 {
-    bool came = o->uid != NULL && is_digest_of(&o->reserved, ab_str_of(o->uid));
-    if (ab_agent_is_reserved(o) && o->source != SOURCE_NONE && (came || o->agent->caught_up))
+    bool known = o->source != SOURCE_NONE && !o->restored && o->agent->caught_up;
+    if (ab_agent_is_reserved(o) && known)
         end_reservation(o);
 }
 

@@ -170,6 +170,7 @@ static void confirm_restored(ab_agent_object *o, const ab_task *t)
     o->restored = o->outdated = false;
     if (o->source == SOURCE_ENDED)
         (void)replace_text(&o->uid, ab_agent_source_uid(t->event));
+    ab_agent_note_log_read(o);
 }
 
 void ab_agent_begin(ab_record *r, ab_task *t)

@@ -499,6 +499,50 @@ static void the_name_is_free_when_what_had_it_is_deleted(void **state)
     assert_at_rest();
 }
 
+/* --- and the log, too, before it is read to its end --- */
+
+/* The one that is here came after the one of this uid had ended; that is read, and no more. */
+static void begin_with_end_of(const char *uid_member)
+{
+    ab_received_state kept = {0};
+    begin();
+    remapped_desired(OWN, AB_TYPE_CREATE, uid_member, SPEC(1));
+    remapped_end(OWN);
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(2));
+    world_crash_agent(&w);
+    world_forget_all_desired(&w);
+    fake_log_replay(w.down);
+    world_start_agent(&w);
+    while (world_recall(&w, AB_STR(HERE), &kept) != AB_ERR_OK || !kept.ended)
+        world_step(&w, 0);
+    world_lose_log(&w, &w.principal_link);
+}
+
+static void assert_keeps_its_name(void)
+{
+    desired(HERE, AB_TYPE_CREATE, UID("u-2"), SPEC(3));
+    world_run(&w, 2);
+    assert_true(is_here("u-1"));
+    assert_non_null(said(ERROR_HERE));
+    remapped_desired(OWN, AB_TYPE_SPEC_UPDATE, UID("u-1"), SPEC(4));
+    assert_int_equal(spec_of(at(HERE)), 4);
+    assert_at_rest();
+}
+
+static void the_end_of_one_that_was_here_before_frees_no_name(void **state)
+{
+    (void)state;
+    begin_with_end_of(UID("u-0"));
+    assert_keeps_its_name();
+}
+
+static void nor_does_the_end_of_one_that_came_again(void **state)
+{
+    (void)state;
+    begin_with_end_of(UID("u-1"));
+    assert_keeps_its_name();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -530,6 +574,8 @@ int main(void)
         CASE(the_other_is_asked_for_when_the_log_ends_the_one_that_is_here),
         CASE(the_one_that_is_here_is_not_replaced_when_the_log_lacks_it),
         CASE(the_name_is_free_when_what_had_it_is_deleted),
+        CASE(the_end_of_one_that_was_here_before_frees_no_name),
+        CASE(nor_does_the_end_of_one_that_came_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

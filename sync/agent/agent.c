@@ -183,7 +183,7 @@ void ab_agent_on_deleted(ab_agent *a, ab_object *object, bool observed)
     o->record.changed_meanwhile = true;
     ab_agent_drop_snapshot(o);
     o->digest = o->reconciled = (ab_digest){0};
-    ab_agent_check_reservation(o, NULL);
+    ab_agent_note_went(o);
     if (ab_agent_publishes(o) && !meant)
         ab_agent_note_missing(o, observed);
     else if (o->source == SOURCE_ENDED || o->source == SOURCE_NONE)

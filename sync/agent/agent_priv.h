@@ -202,11 +202,14 @@ void ab_agent_reserve(ab_agent_object *o, const ab_object *local);
 bool ab_agent_is_reserved(const ab_agent_object *o);
 /** It is reserved: may this state be followed? @param uid  of its source; none: not known */
 bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, ab_str uid);
-/** A state is in effect, or the log was read to its end: end the reservation, if it is known now what
- * became of the source. */
+/** A state is in effect, or the log was read to its end: end the reservation, if it is known now
+ * what became of the source. */
 void ab_agent_note_log_read(ab_agent_object *o);
 /** What is here has changed: it may name another source now. NULL: it went. */
 void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local);
+/** What was here went. It may be what was refused: the principal waits to hear that it is gone, if
+ * it is being deleted. */
+void ab_agent_note_went(ab_agent_object *o);
 /** Of the source with this uid nothing is here, but something else, or nothing. */
 bool ab_agent_is_elsewhere(const ab_agent_object *o, ab_str uid);
 /** What was refused was not kept: ask the principal for it, if the name is free. */

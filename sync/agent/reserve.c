@@ -82,13 +82,19 @@ bool ab_agent_is_reserved_for(const ab_agent_object *o, const ab_event *event, a
             !is_digest_of(&o->principal, principal));
 }
 
-void ab_agent_request_conflicting(ab_agent_object *o)
+static void request_conflicting(ab_agent_object *o)
 {
-    if (!o->conflict.waits || ab_agent_has_source(o) || ab_agent_is_reserved(o))
+    if (!o->conflict.waits)
         return;
     o->conflict.waits = false;
     ab_resync_ask(&o->agent->resync.engine,
                   "the conflicting object is gone; applying the object that was refused");
+}
+
+void ab_agent_request_conflicting(ab_agent_object *o)
+{
+    if (!ab_agent_has_source(o) && !ab_agent_is_reserved(o))
+        request_conflicting(o);
 }
 
 static void end_reservation(ab_agent_object *o)
@@ -97,8 +103,8 @@ static void end_reservation(ab_agent_object *o)
     ab_agent_request_conflicting(o);
 }
 
-/* What is restored may be long over, also when it is of the source that is here: that may have ended
- * and come again. */
+/* What is restored may be long over, also when it is of the source that is here: that may have
+ * ended and come again. */
 void ab_agent_note_log_read(ab_agent_object *o)
 {
     bool known = o->source != SOURCE_NONE && !o->restored && o->agent->caught_up;
@@ -111,6 +117,14 @@ void ab_agent_check_reservation(ab_agent_object *o, const ab_object *local)
     ab_str uid = local == NULL ? AB_STR_NONE : ab_object_annotation(local, AB_ANN_SOURCE_UID);
     if (ab_agent_is_reserved(o) && !is_digest_of(&o->reserved, uid))
         end_reservation(o);
+}
+
+void ab_agent_note_went(ab_agent_object *o)
+{
+    bool known = o->uid != NULL && !ab_digest_is_none(&o->local_uid);
+    ab_agent_check_reservation(o, NULL);
+    if (known && !is_digest_of(&o->local_uid, ab_str_of(o->uid)))
+        request_conflicting(o);
 }
 
 bool ab_agent_is_elsewhere(const ab_agent_object *o, ab_str uid)

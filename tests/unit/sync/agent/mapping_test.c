@@ -289,6 +289,11 @@ static void the_second_is_refused_also_when_it_is_the_remapped_one(void **state)
     assert_at_rest();
 }
 
+static bool asks_for_a_resync(void)
+{
+    return said_with(AB_KEY_RESYNC, "the conflicting object is gone");
+}
+
 #define DELETED ",\"deletionTimestamp\":\"x\""
 
 static void a_second_that_is_being_deleted_is_confirmed_gone(void **state)
@@ -318,6 +323,25 @@ static void the_first_is_not_confirmed_gone_while_it_is_here(void **state)
     desired_of(HERE, "u-1", DELETED, SPEC(2));
     assert_int_equal(spec_of(at(HERE)), 1);
     assert_non_null(said(ERROR_HERE));
+    assert_at_rest();
+}
+
+/* It had ended, and its name is the other one's by now; then it came again to be deleted. */
+static void a_second_that_is_still_here_is_asked_for_when_it_goes(void **state)
+{
+    (void)state;
+    begin();
+    desired(HERE, AB_TYPE_CREATE, UID("u-2") FINALIZER, SPEC(2));
+    end(HERE);
+    remapped_desired(OWN, AB_TYPE_CREATE, UID("u-1"), SPEC(1));
+    desired_of(HERE, "u-2", DELETED, SPEC(2));
+    assert_non_null(said(ERROR_HERE));
+    drop_finalizers(w.local, HERE);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(at(HERE)), 1);
+    assert_true(asks_for_a_resync());
+    desired_of(HERE, "u-2", DELETED, SPEC(2));
+    assert_null(said(ERROR_HERE));
     assert_at_rest();
 }
 
@@ -351,11 +375,6 @@ static void when_the_first_is_gone_a_change_of_the_second_is_placed(void **state
     give_status(HERE);
     assert_true(said_of_target(HERE, AB_TARGET_APPLICATION, false));
     assert_at_rest();
-}
-
-static bool asks_for_a_resync(void)
-{
-    return said_with(AB_KEY_RESYNC, "the conflicting object is gone");
 }
 
 static void when_the_first_is_gone_the_second_is_asked_for(void **state)
@@ -564,6 +583,7 @@ int main(void)
         CASE(the_second_is_refused_also_when_it_is_the_remapped_one),
         CASE(a_second_that_is_being_deleted_is_confirmed_gone),
         CASE(the_first_is_not_confirmed_gone_while_it_is_here),
+        CASE(a_second_that_is_still_here_is_asked_for_when_it_goes),
         CASE(the_second_does_not_replace_the_first_while_that_waits),
         CASE(when_the_first_is_gone_a_change_of_the_second_is_placed),
         CASE(when_the_first_is_gone_the_second_is_asked_for),

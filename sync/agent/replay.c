@@ -20,6 +20,16 @@ static void note_version(ab_version *newest, ab_version version)
         *newest = version;
 }
 
+/* What waited for the end of that log is looked at again: the principal is to be asked. */
+static void note_restored(ab_agent_object *o)
+{
+    if (o->restored || !(o->owed || o->start == START_DIFFERS))
+        return;
+    o->restored = true;
+    o->outdated = false;
+    ab_reconcile_advance(&o->record);
+}
+
 /* What was read of a log that is replaced before its end may be long over, and so may what an older
  * agent.data says: the principal is asked where it is about another source than the object here. */
 static void note_log_gone(ab_agent *a)
@@ -27,10 +37,10 @@ static void note_log_gone(ab_agent *a)
     note_version(&a->gone, a->read);
     for (ab_map_iter i = ab_map_first(a->objects); i.entry != NULL; ab_map_next(&i)) {
         ab_agent_object *o = i.value;
-        o->restored = o->restored || o->owed || o->start == START_DIFFERS;
         for (const ab_task *t = o->record.inbox.head; t != NULL; t = t->next)
             if (!ab_task_is_command(t->type))
                 note_version(&a->gone, t->version);
+        note_restored(o);
     }
 }
 

@@ -365,7 +365,7 @@ static void every_history_ends_with_one_of_each_name(void **state)
     lot_each_seed(SEEDS, run);
 }
 
-/* Which of two was there first was lost with agent.data; the last: the second was there still. */
+/* Which of two was there first was lost with agent.data, or the second was there still. */
 static const uint64_t once_failed[] = {131,  481,       14610,     62634,
                                        6840, 271006526, 272000848, 272010163};
 

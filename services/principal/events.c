@@ -50,7 +50,7 @@ static void take_confirmation(service *s, const ab_object *secret)
     if (token.len == 0 || name.len == 0 || name.len >= sizeof(agent))
         return;
     snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(name));
-    if (ab_principal_confirm_token(s->machine, agent, token) == AB_ERR_OK)
+    if (ab_principal_confirm(s->machine, agent, token) == AB_ERR_OK)
         AB_INFO(s->base.daemon->log, MAIN, "deletions confirmed on the cluster Secret",
                 AB_KV("agent", (const char *)agent));
 }

@@ -108,9 +108,9 @@ static void write_message(const char *agent, const struct hold *hold, char *out,
     else
         snprintf(out, size,
                  "Agent %s: %zu deletions are held back. Nobody observed these objects being "
-                 "deleted. Make them again, or confirm: argobusctl resync --agent %s --confirm, or "
-                 "annotate the agent's cluster Secret with " AB_ANN_CONFIRM "=%s",
-                 agent, hold->count, agent, hold->token);
+                 "deleted. Make them again, or confirm: argobusctl resync --agent %s --confirm %s, "
+                 "or annotate the agent's cluster Secret with " AB_ANN_CONFIRM "=%s",
+                 agent, hold->count, agent, hold->token, hold->token);
 }
 
 static bool add_what(cJSON *event, const char *agent, const struct hold *hold)

@@ -101,7 +101,7 @@ static const ab_option rows[] = {
      .min = 0,
      .max = 1000000000,
      .help = "Mass-deletion guard: deletions for one agent are held back until argobusctl "
-             "resync --agent NAME --confirm if they are more than this, and more than "
+             "resync --agent NAME --confirm TOKEN if they are more than this, and more than "
              "sync.max-deletions-percent of its objects, within sync.deletions-window."},
     {.name = "control.socket",
      .kind = AB_OPT_STRING,

@@ -114,12 +114,12 @@ struct ab_agent {
     size_t unsaved; /* objects with a state that has come and is not saved yet */
     struct {
         ab_resync engine;
-        ab_digest principal; /* of the uid of the principal that holds it */
-        char namespace[64];  /* its own */
-        bool is_newest;      /* it began when the log had been read to its end */
-        ab_version executed; /* the newest that a command was found to be older than */
-        size_t held_sent;    /* deletions that the guard holds, as the principal was told, or is
-                                about to be */
+        ab_digest principal;  /* of the uid of the principal that holds it */
+        char namespace[64];   /* its own */
+        bool is_newest;       /* it began when the log had been read to its end */
+        ab_version executed;  /* the newest that a command was found to be older than */
+        ab_missing held_sent; /* deletions that the guard holds, as the principal was told, or is
+                                 about to be */
     } resync;
     struct {
         ab_metric *commands, *out_of_date;

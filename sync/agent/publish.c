@@ -75,7 +75,7 @@ static void log_held(const ab_agent *a, size_t total)
     AB_ERROR(a->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
              "was not observed; to delete their mirrors, run argobusctl resync --agent NAME "
-             "--confirm at the principal",
+             "--confirm TOKEN at the principal, where argobusctl deletions shows the token",
              AB_KV("agent", a->env.policy.name), AB_KV("missing", (int64_t)g->held),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
              AB_KV("max_deletions", (int64_t)g->limits.max));
@@ -123,8 +123,7 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
                                .observed = o != NULL && o->end_observed,
                                .store_synced = a->synced,
                                .owned = o != NULL && is_owned(o),
-                               .covered = true,
-                               .confirmed = a->sweep.guard.confirmed};
+                               .covered = true};
     return true;
 }
 

@@ -16,9 +16,9 @@
 
 void ab_agent_resync_report_held(ab_agent *a)
 {
-    if (a->sweep.guard.held == a->resync.held_sent)
+    if (ab_missing_is_same(&a->sweep.held, &a->resync.held_sent))
         return;
-    a->resync.held_sent = a->sweep.guard.held;
+    a->resync.held_sent = a->sweep.held;
     ab_resync_ask(&a->resync.engine, "other deletions are held");
 }
 
@@ -123,7 +123,9 @@ static ab_err hold(void *arg, ab_inventory *inv)
 static void tell(void *arg, ab_resync_message *m)
 {
     ab_agent *a = arg;
-    a->resync.held_sent = m->held = a->sweep.guard.held;
+    a->resync.held_sent = a->sweep.held;
+    m->held = a->sweep.held.count;
+    m->held_set = a->sweep.held.set;
     if (ab_version_cmp(a->resync.executed, m->summary.newest) > 0)
         m->summary.newest = a->resync.executed;
 }
@@ -265,6 +267,14 @@ static void drop_unheld(void *arg, ab_str key)
         ab_resync_ask(&a->resync.engine, "the log was not read to its end");
 }
 
+static void log_unknown(const ab_agent *a)
+{
+    AB_WARN(a->env.log, SYNC,
+            "deletions that were confirmed are held back still: the principal's version does not "
+            "say which were confirmed; upgrade the principal",
+            AB_KV("missing", (int64_t)a->sweep.held.count));
+}
+
 /* What the principal has, and nothing else, counts as said of what is gone, and is ended under the
  * guard. */
 static void correct_mirrors(ab_agent *a)
@@ -273,11 +283,13 @@ static void correct_mirrors(ab_agent *a)
     if (a->synced)
         ab_writer_each(a->writer, "", drop_unheld, a);
     a->sweep.done = false;
-    if (a->resync.engine.theirs->confirm)
+    a->sweep.confirmed = a->resync.engine.theirs->confirmed;
+    if (!ab_digest_is_none(&a->sweep.confirmed))
         ab_sweep_again(&a->sweep);
-    a->sweep.guard.confirmed = a->resync.engine.theirs->confirm;
     ab_agent_sweep(a);
-    a->sweep.guard.confirmed = false;
+    a->sweep.confirmed = (ab_digest){{0}};
+    if (a->resync.engine.theirs->confirm && a->sweep.held.count > 0)
+        log_unknown(a);
 }
 
 static void correct(void *arg)

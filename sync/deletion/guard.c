@@ -29,14 +29,22 @@ static bool is_too_many(const ab_guard *g, size_t count)
 bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t unproved, size_t total)
 {
     open_window(g, now_ms, total);
-    if (missing > 0 && !g->confirmed && is_too_many(g, g->made + missing + unproved)) {
+    if (missing > 0 && is_too_many(g, g->made + missing + unproved)) {
         g->held = missing;
         g->due_at = now_ms + g->limits.window_ms;
         return false;
     }
     g->held = 0;
-    g->made = g->confirmed ? 0 : g->made + missing;
+    g->made += missing;
     return true;
+}
+
+void ab_guard_note_confirmed(ab_guard *g, int64_t now_ms, size_t count, size_t total)
+{
+    g->held = 0;
+    open_window(g, now_ms, total);
+    g->since = now_ms;
+    g->made += count;
 }
 
 bool ab_guard_is_due(ab_guard *g, int64_t now_ms)

@@ -35,7 +35,6 @@ typedef struct {
     size_t made;    /* deletions that were let through since */
     size_t held;    /* deletions that are held back now */
     int64_t due_at; /* mono_ms: when to look whether their objects are back */
-    bool confirmed; /* by the operator: what is missing may go; its owner takes this back */
 } ab_guard;
 
 void ab_guard_init(ab_guard *g, ab_guard_limits limits);
@@ -44,5 +43,8 @@ void ab_guard_init(ab_guard *g, ab_guard_limits limits);
  * included @return may what is proved be ended? When not, all of it is held; when so, none is any
  * more */
 bool ab_guard_all(ab_guard *g, int64_t now_ms, size_t missing, size_t unproved, size_t total);
+/** The operator confirmed so many deletions, which are made now. What goes missing within a window
+ * from now is one deletion with them, and was not seen by the operator. @param total  as above */
+void ab_guard_note_confirmed(ab_guard *g, int64_t now_ms, size_t count, size_t total);
 /** Is it time to count again what is missing, because something is held? True once a window. */
 bool ab_guard_is_due(ab_guard *g, int64_t now_ms);

@@ -11,11 +11,12 @@
 /* One pass over the log. */
 struct pass {
     const ab_sweep_role *role;
+    ab_confirmed confirmed;
     bool too_many;
     size_t total;
-    size_t inferred; /* would be ended, if they are not too many */
-    size_t allowed;  /* these, and all others that may be ended */
-    size_t unproved;
+    ab_missing inferred; /* would be ended, if they are not too many */
+    size_t allowed;      /* these, and all others that may be ended */
+    ab_missing unproved;
     size_t unknown;
     char first[AB_OBJECT_KEY_MAX]; /* of those without a proof */
 };
@@ -59,6 +60,9 @@ static bool judge(const struct pass *p, ab_str key, ab_deletion *verdict)
         return false;
     facts.too_many = p->too_many;
     *verdict = ab_deletion_judge(&facts);
+    facts.confirmed = p->confirmed == AB_CONFIRMED_ALL || (p->confirmed == AB_CONFIRMED_UNPROVED &&
+                                                           *verdict == AB_DELETION_HELD_NO_PROOF);
+    *verdict = ab_deletion_judge(&facts);
     return true;
 }
 
@@ -70,10 +74,14 @@ static void count_key(void *arg, ab_str key)
         return;
     p->total++;
     p->allowed += ab_deletion_is_allowed(verdict);
-    p->inferred += ab_deletion_is_inferred(verdict);
     p->unknown += verdict == AB_DELETION_NOT_KNOWN_YET;
-    if (verdict == AB_DELETION_HELD_NO_PROOF && p->unproved++ == 0)
+    if (ab_deletion_is_inferred(verdict))
+        ab_missing_add(&p->inferred, key);
+    if (verdict != AB_DELETION_HELD_NO_PROOF)
+        return;
+    if (p->unproved.count == 0)
         snprintf(p->first, sizeof(p->first), "%.*s", AB_STR_ARG(key));
+    ab_missing_add(&p->unproved, key);
 }
 
 static void end_key(void *arg, ab_str key)
@@ -82,6 +90,22 @@ static void end_key(void *arg, ab_str key)
     ab_deletion verdict;
     if (judge(p, key, &verdict) && ab_deletion_is_allowed(verdict))
         p->role->end(p->role->arg, key, verdict);
+}
+
+ab_confirmed ab_sweep_confirm(ab_sweep *s, ab_digest *confirmed, ab_missing *proved,
+                              ab_missing *unproved, int64_t now_ms, size_t total)
+{
+    ab_missing all = ab_missing_join(proved, unproved);
+    bool is_all = ab_missing_is_set(&all, confirmed);
+    bool is_unproved = ab_missing_is_set(unproved, confirmed);
+    *confirmed = (ab_digest){{0}};
+    if (!is_all && !is_unproved)
+        return AB_CONFIRMED_NONE;
+    ab_guard_note_confirmed(&s->guard, now_ms, is_all ? all.count : unproved->count, total);
+    *unproved = (ab_missing){0};
+    if (is_all)
+        *proved = (ab_missing){0};
+    return is_all ? AB_CONFIRMED_ALL : AB_CONFIRMED_UNPROVED;
 }
 
 bool ab_sweep_may_end(ab_sweep *s, const ab_sweep_role *role, int64_t now_ms, size_t missing,
@@ -93,14 +117,25 @@ bool ab_sweep_may_end(ab_sweep *s, const ab_sweep_role *role, int64_t now_ms, si
     return may;
 }
 
+/* What is held is known before any of it is shown. */
+static bool ask_guard(ab_sweep *s, const struct pass *p, int64_t now_ms)
+{
+    size_t before = s->guard.held;
+    bool may = ab_guard_all(&s->guard, now_ms, p->inferred.count, p->unproved.count, p->total);
+    s->held = may ? p->unproved : ab_missing_join(&p->inferred, &p->unproved);
+    if (p->role->hold_unproved != NULL)
+        p->role->hold_unproved(p->role->arg, p->unproved.count, p->first);
+    p->role->show(p->role->arg, !may && s->guard.held != before, p->total);
+    return may;
+}
+
 void ab_sweep_log(ab_sweep *s, ab_writer *w, const ab_sweep_role *role, int64_t now_ms)
 {
     struct pass p = {.role = role};
     ab_writer_each(w, "", count_key, &p);
-    if (role->hold_unproved != NULL)
-        role->hold_unproved(role->arg, p.unproved, p.first);
-    p.too_many = !ab_sweep_may_end(s, role, now_ms, p.inferred, p.unproved, p.total);
-    s->done = !p.too_many && p.unproved == 0 && p.unknown == 0;
-    if (p.allowed > 0)
+    p.confirmed = ab_sweep_confirm(s, &s->confirmed, &p.inferred, &p.unproved, now_ms, p.total);
+    p.too_many = !ask_guard(s, &p, now_ms);
+    s->done = s->held.count == 0 && p.unknown == 0;
+    if (p.allowed > 0 || p.confirmed != AB_CONFIRMED_NONE)
         ab_writer_each(w, "", end_key, &p);
 }

@@ -15,16 +15,17 @@
 
 #include "sync/deletion/deletion.h"
 #include "sync/deletion/guard.h"
+#include "sync/deletion/missing.h"
 #include "sync/writer.h"
 
 /* What the sweep needs of its owner. */
 typedef struct {
-    /** What is known of this key; all but too_many. @return false: it is not an object's, or not to
-     * be judged here */
+    /** What is known of this key; all but confirmed and too_many. @return false: it is not an
+     * object's, or not to be judged here */
     bool (*know)(void *arg, ab_str key, ab_deletion_facts *out);
     /** The deletion is allowed: end the key. It lives only until the log has it no more. */
     void (*end)(void *arg, ab_str key, ab_deletion why);
-    /** So many are held for want of a proof. Before the guard is asked. @param first  one of these
+    /** So many are held for want of a proof. Before `show`. @param first  one of these
      * keys; "" if there are none. May be NULL */
     void (*hold_unproved)(void *arg, size_t count, const char *first);
     /** The guard was asked. @param more  it holds another number than before: log it
@@ -35,7 +36,10 @@ typedef struct {
 
 typedef struct {
     ab_guard guard;
-    bool done;      /* nothing in the log is left to be judged */
+    ab_missing held;     /* in the log, and held back when it was judged last */
+    ab_digest confirmed; /* ab_missing.set of what the operator confirms, should exactly this be
+                            what is held; taken back when the log is judged; none: nothing is */
+    bool done;           /* nothing in the log is left to be judged */
     int64_t due_at; /* mono_ms: when what was missed may be judged: a list that lacks many objects
                        says so of one after another; 0: nothing waits for that */
 } ab_sweep;
@@ -51,6 +55,20 @@ bool ab_sweep_begin(ab_sweep *s, int64_t now_ms);
 bool ab_sweep_is_due(ab_sweep *s, int64_t now_ms);
 /** Judge all that the log has, and end what may be ended. */
 void ab_sweep_log(ab_sweep *s, ab_writer *w, const ab_sweep_role *role, int64_t now_ms);
+
+/* What of the missing objects is confirmed. */
+typedef enum {
+    AB_CONFIRMED_NONE,
+    AB_CONFIRMED_UNPROVED, /* those whose deletion is not proved: the others were not held */
+    AB_CONFIRMED_ALL,
+} ab_confirmed;
+
+/** Is what is missing exactly what the operator confirmed? What is, is counted as deleted, and is
+ * none of the missing ones any more. @param confirmed  an ab_missing.set; taken back
+ * @param proved  missing, and proved to have been deleted @param unproved  and not
+ * @param total  how many objects there are, both included */
+ab_confirmed ab_sweep_confirm(ab_sweep *s, ab_digest *confirmed, ab_missing *proved,
+                              ab_missing *unproved, int64_t now_ms, size_t total);
 /** May `missing` inferred deletions be made? Shows what is held. @param unproved  how many more
  * objects are missing, whose deletion is not proved @param total  how many objects there are, both
  * included */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Deletions that are held back for an agent: how many there are, shown and told.
+ * Deletions that are held back for an agent: shown, told, and confirmed. A confirmation covers the
+ * objects that were told with its token: it takes effect where exactly these are held still.
  */
 #include "sync/principal/principal_priv.h"
 
@@ -8,7 +9,7 @@
 
 static size_t held_at(const struct peer *peer)
 {
-    return peer->sweep.guard.held + peer->proof.log + peer->proof.agent;
+    return peer->sweep.held.count + peer->hold.unsent.count;
 }
 
 bool ab_principal_is_holding(const struct peer *peer)
@@ -40,17 +41,15 @@ static void make_token(struct peer *peer)
 static void report_held(struct peer *peer)
 {
     const ab_effects *fx = &peer->principal->env.effects;
-    size_t count = held_at(peer);
-    bool others = peer->hold.others && count > 0;
+    ab_missing all = ab_missing_join(&peer->sweep.held, &peer->hold.unsent);
     peer->hold.others = false;
-    if (count == peer->hold.count && !others)
+    if (ab_missing_is_same(&all, &peer->hold.told))
         return;
-    if (count > peer->hold.count || others)
+    peer->hold.told = all;
+    peer->hold.token[0] = '\0';
+    if (all.count > 0)
         make_token(peer);
-    if (count == 0)
-        peer->hold.token[0] = '\0';
-    peer->hold.count = count;
-    fx->held(fx->arg, peer->name, count, peer->hold.token);
+    fx->held(fx->arg, peer->name, all.count, peer->hold.token);
 }
 
 void ab_principal_show_held(struct peer *peer)
@@ -64,16 +63,51 @@ void ab_principal_show_held(struct peer *peer)
     ab_principal_watch(peer);
 }
 
-void ab_principal_note_held(struct peer *peer, size_t held)
+void ab_principal_note_held(struct peer *peer, const ab_missing *held)
 {
-    bool more = held > peer->sweep.guard.held;
-    peer->sweep.guard.held = held;
+    bool more = held->count > peer->hold.unsent.count;
+    peer->hold.unsent = *held;
     ab_principal_show_held(peer);
     if (more)
         AB_ERROR(peer->principal->env.log, SYNC,
                  "deletions held back by the agent: too many objects are missing from its store; "
-                 "to delete their mirrors, run argobusctl resync --agent NAME --confirm",
-                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held));
+                 "to delete their mirrors, run argobusctl resync --agent NAME --confirm TOKEN; "
+                 "argobusctl deletions shows the token",
+                 AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held->count));
+}
+
+void ab_principal_unconfirm(struct peer *peer)
+{
+    peer->sweep.confirmed = peer->hold.confirmed = (ab_digest){{0}};
+}
+
+static void log_unknown(struct peer *peer)
+{
+    int64_t held = 0;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "the deletions that the agent holds back cannot be confirmed: its version does not "
+                "say which they are; upgrade the agent",
+                AB_KV("agent", peer->name), AB_KV("held_back", held));
+}
+
+ab_err ab_principal_confirm(ab_principal *p, const char *agent, ab_str token)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || peer->hold.others || token.len == 0 || !ab_str_is(token, peer->hold.token))
+        return AB_ERR_NOTFOUND;
+    if (peer->hold.told.unknown) {
+        log_unknown(peer);
+        return AB_ERR_UNSUPPORTED;
+    }
+    /* One that was begun without it would use it up. */
+    ab_resync_queue_stop(&peer->resync.turn);
+    peer->sweep.confirmed = peer->sweep.held.set;
+    peer->hold.confirmed = peer->hold.unsent.set;
+    ab_sweep_again(&peer->sweep);
+    ab_principal_sweep(peer);
+    ab_resync_queue_due(&peer->resync.turn, "confirmed");
+    return AB_ERR_OK;
 }
 
 size_t ab_principal_held(const ab_principal *p, const char *agent)

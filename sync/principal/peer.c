@@ -217,6 +217,8 @@ static void forget_words(struct peer *peer)
     wait_no_more(peer);
     ab_principal_forget_observed(peer);
     peer->sweep.guard.held = peer->proof.log = peer->proof.agent = 0; /* it was of its log */
+    peer->sweep.held = peer->hold.unsent = (ab_missing){0};
+    ab_principal_unconfirm(peer);
     ab_principal_show_held(peer);
 }
 

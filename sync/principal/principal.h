@@ -102,13 +102,12 @@ bool ab_principal_is_all_queued(const ab_principal *p, const char *agent);
 /** Both ends are to compare what they hold, as soon as there is room for one more. NULL: with every
  * agent. @param why  for the log; a literal. @return NOTFOUND */
 AB_MUST_USE ab_err ab_principal_resync(ab_principal *p, const char *agent, const char *why);
-/** The deletions that the guard holds back are meant: make them, once, and compare again. An
- * autonomous agent, whose own guard it is, is told so with that. @return NOTFOUND */
-AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent);
-/** As ab_principal_confirm, if `token` is that of what is held back for this agent now: whoever
- * gives it has seen how many these are. @return NOTFOUND when it is not, and from when another
- * object is missing until that is judged and told */
-AB_MUST_USE ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token);
+/** The deletions that were told with this token are meant: make them, once, and compare again. An
+ * autonomous agent, whose own guard it is, is told so with that. What else is held by then stays.
+ * @return NOTFOUND when the token is not that of what is held back for this agent now, and from
+ * when another object is missing until that is judged and told; UNSUPPORTED when the agent does not
+ * tell which deletions it holds back, which nobody can confirm then */
+AB_MUST_USE ab_err ab_principal_confirm(ab_principal *p, const char *agent, ab_str token);
 /** How many deletions are held back for this agent, or by it; NULL: for all. */
 size_t ab_principal_held(const ab_principal *p, const char *agent);
 /** Serve it no more: its outbox is gone, its deliveries are acknowledged, its Applications wait for

@@ -20,11 +20,12 @@
 /** Deletions are held back at it or may be judged later, or its log is not known yet: ticks look at
  * it for as long as that is so. */
 void ab_principal_watch(struct peer *peer);
-/** An autonomous agent tells how many deletions here its guard holds back. */
-void ab_principal_note_held(struct peer *peer, size_t held);
-/** Show and tell how many deletions are held back. More than before, or others, get
- * a new token. */
+/** An autonomous agent tells which deletions here its guard holds back. */
+void ab_principal_note_held(struct peer *peer, const ab_missing *held);
+/** Show and tell how many deletions are held back. Others than before get a new token. */
 void ab_principal_show_held(struct peer *peer);
+/** Something else is missing than what the operator confirmed: nothing is confirmed any more. */
+void ab_principal_unconfirm(struct peer *peer);
 /** Is a deletion held back at it? */
 bool ab_principal_is_holding(const struct peer *peer);
 
@@ -46,7 +47,7 @@ void ab_principal_sweep(struct peer *peer);
  * @param unproved  how many more are missing, and held anyway */
 bool ab_principal_may_end(struct peer *peer, size_t missing, size_t unproved, size_t total);
 /** May this be ended, which the agent has and its log does not, and which the store does not have
- * for it? The watermark was read, or the operator confirms; the guard is not asked.
+ * for it? The watermark was read; neither the guard nor the operator is asked.
  * @param version  of what the agent has */
 ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_version version);
 /** The store does not have this Application: does what it deployed stay when its key is ended? */

@@ -50,7 +50,8 @@ static ab_err hold(void *arg, ab_inventory *inv)
 static void tell(void *arg, ab_resync_message *m)
 {
     struct peer *peer = arg;
-    m->confirm = peer->mode == AB_AUTONOMOUS && peer->sweep.guard.confirmed;
+    if (peer->mode == AB_AUTONOMOUS)
+        m->confirmed = peer->hold.confirmed;
     m->namespace = ab_str_of(peer->principal->env.namespace);
     peer->resync.judged = peer->resync.unsent = false;
 }
@@ -190,16 +191,19 @@ static void ask_again(void *arg, ab_str key)
 
 struct correction {
     struct peer *peer;
-    size_t missing;                /* here, and proved to have been deleted */
-    size_t unproved;               /* missing, and not */
+    ab_missing proved;             /* missing here, and proved to have been deleted */
+    ab_missing unproved;           /* missing, and not */
     char first[AB_OBJECT_KEY_MAX]; /* of these */
-    bool end;
+    bool end;                      /* what may be ended: */
+    bool end_proved;
+    bool end_unproved;
 };
 
-static void note_unproved(struct correction *c, ab_str key)
+static void note_missing(struct correction *c, ab_str key, bool proved)
 {
-    if (c->unproved++ == 0)
+    if (!proved && c->unproved.count == 0)
         snprintf(c->first, sizeof(c->first), "%.*s", AB_STR_ARG(key));
+    ab_missing_add(proved ? &c->proved : &c->unproved, key);
 }
 
 /* With namespace mapping an Application is for the agent of its namespace. Another one that has it
@@ -252,12 +256,11 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         ab_principal_note_unsent(c->peer, theirs->key);
         return;
     }
-    if (!ab_deletion_is_allowed(ab_principal_judge_unsent(c->peer, theirs->key, theirs->version))) {
-        note_unproved(c, theirs->key);
-        return;
-    }
-    c->missing++;
-    if (c->end)
+    bool proved =
+        ab_deletion_is_allowed(ab_principal_judge_unsent(c->peer, theirs->key, theirs->version));
+    if (!c->end)
+        note_missing(c, theirs->key, proved);
+    else if (proved ? c->end_proved : c->end_unproved)
         ab_principal_end_anyway(c->peer, theirs->key, is_orphan(c->peer, theirs));
 }
 
@@ -272,16 +275,29 @@ static void check_missing(void *arg, ab_str key)
 }
 
 /* One deletion: what the log still has, and what only the agent has. */
-static void end_missing(struct peer *peer, size_t missing, size_t unproved)
+static bool may_end_proved(struct peer *peer, const struct correction *c)
+{
+    size_t held = peer->sweep.done ? 0 : peer->sweep.guard.held;
+    return (c->proved.count > 0 || held == 0) &&
+           ab_principal_may_end(peer, c->proved.count + held, c->unproved.count + peer->proof.log,
+                                peer->resync.turn.resync.theirs->summary.count);
+}
+
+static void end_missing(struct peer *peer, struct correction *c)
 {
     const ab_resync *r = &peer->resync.turn.resync;
-    struct correction c = {.peer = peer, .end = true};
     ab_principal_sweep(peer);
-    size_t held = peer->sweep.done ? 0 : peer->sweep.guard.held;
-    if ((missing > 0 || held == 0) &&
-        ab_principal_may_end(peer, missing + held, unproved + peer->proof.log,
-                             r->theirs->summary.count))
-        ab_resync_each(r, check_held, &c);
+    ab_confirmed confirmed =
+        ab_sweep_confirm(&peer->sweep, &peer->hold.confirmed, &c->proved, &c->unproved,
+                         ab_clock_mono_ms(peer->principal->env.clock), r->theirs->summary.count);
+    c->end = true;
+    c->end_unproved = confirmed != AB_CONFIRMED_NONE;
+    bool may = may_end_proved(peer, c);
+    c->end_proved = may || confirmed == AB_CONFIRMED_ALL;
+    peer->hold.unsent = may ? c->unproved : ab_missing_join(&c->proved, &c->unproved);
+    ab_principal_watermark_hold(peer, &peer->proof.agent, c->unproved.count, c->first);
+    if (c->end_proved || c->end_unproved)
+        ab_resync_each(r, check_held, c);
 }
 
 /* The agent still had it when it told what it holds, and our log has nothing of it any more. */
@@ -294,8 +310,7 @@ static bool was_ended_since(const struct peer *peer)
 static void correct(void *arg)
 {
     struct peer *peer = arg;
-    bool may_end = peer->principal->synced &&
-                   (peer->sweep.guard.confirmed || ab_principal_watermark_ask(peer));
+    bool may_end = peer->principal->synced && ab_principal_watermark_ask(peer);
     struct correction c = {.peer = peer};
     ab_principal_catch_up_compared(peer);
     ab_resync_each(&peer->resync.turn.resync, check_held, &c);
@@ -313,8 +328,7 @@ static void correct(void *arg)
     peer->resync.judged = may_end;
     if (!may_end)
         return;
-    ab_principal_watermark_hold(peer, &peer->proof.agent, c.unproved, c.first);
-    end_missing(peer, c.missing, c.unproved);
+    end_missing(peer, &c);
 }
 
 /* --- the rest of the role --- */
@@ -338,7 +352,8 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
     ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
     ab_watermark_note_version(&peer->line->run, m->summary.newest);
     if (peer->mode == AB_AUTONOMOUS)
-        ab_principal_note_held(peer, m->held);
+        ab_principal_note_held(peer, &(ab_missing){m->held, m->held_set,
+                                                   m->held > 0 && ab_digest_is_none(&m->held_set)});
     return true;
 }
 
@@ -349,7 +364,8 @@ static void over(void *arg, const char *why)
     ab_resync_queue_over(&peer->resync.turn, why);
     if (why != NULL)
         return;
-    peer->sweep.guard.confirmed = false;
+    if (peer->mode == AB_AUTONOMOUS)
+        ab_principal_unconfirm(peer);
     ab_metric_add(p->metrics.resyncs, 1);
     AB_INFO(p->env.log, SYNC, "up to date with the agent", AB_KV("agent", peer->name));
     ab_principal_watermark_note_resync(peer);

@@ -65,9 +65,12 @@ struct peer {
     ab_map *unsendable; /* key of a shared object -> why it cannot be sent, until it changes */
     bool heard;
     struct {
-        size_t count; /* deletions that are held back, as was told last */
-        char token[HOLD_TOKEN];
-        bool others; /* something is missing that was not when the token was made */
+        ab_missing told;        /* deletions that are held back, as was told last */
+        char token[HOLD_TOKEN]; /* of these */
+        bool others;            /* something is missing that was not when the token was made */
+        ab_missing unsent; /* held back of what only the agent has; what an autonomous one holds */
+        ab_digest confirmed; /* ab_missing.set of these, if the operator confirms them, until the
+                                next resync has judged them; none: they are not */
     } hold;
     struct {
         bool again;            /* to be compared once more when the watermark was read */

@@ -30,7 +30,7 @@ static void log_held(const struct peer *peer, size_t total)
     AB_ERROR(peer->principal->env.log, SYNC,
              "deletions held back: too many objects are missing from the store, and their deletion "
              "was not observed; to delete them in the workload cluster, run argobusctl resync "
-             "--agent NAME --confirm",
+             "--agent NAME --confirm TOKEN; argobusctl deletions shows the token",
              AB_KV("agent", peer->name), AB_KV("missing", (int64_t)g->held),
              AB_KV("unproved", (int64_t)(peer->proof.log + peer->proof.agent)),
              AB_KV("objects", (int64_t)total), AB_KV("deleted_before", (int64_t)g->made),
@@ -92,8 +92,7 @@ static bool know(void *arg, ab_str key, ab_deletion_facts *out)
         .store_synced = peer->principal->synced,
         .owned = !peer->line->run.distrusted && ab_writer_is_confirmed_owned(peer->writer, key),
         .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run,
-                                       ab_writer_version_of(peer->writer, key)),
-        .confirmed = peer->sweep.guard.confirmed};
+                                       ab_writer_version_of(peer->writer, key))};
     if (out->exists)
         ab_principal_confirm_owned(j->peer, key);
     return true;
@@ -161,8 +160,7 @@ ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_ve
         .store_checked = true,
         .store_synced = peer->principal->synced,
         .elsewhere = was_sent && app != NULL && app->exists,
-        .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run, version),
-        .confirmed = peer->sweep.guard.confirmed});
+        .covered = ab_watermark_proves(&peer->line->sent, &peer->line->run, version)});
 }
 
 static void note_former(ab_principal_app *app, const struct peer *peer)
@@ -248,8 +246,8 @@ void ab_principal_sweep(struct peer *peer)
     if (!ab_sweep_begin(&peer->sweep, now_ms(peer)))
         return;
     finish_moves(&j);
-    j.checked = !peer->sweep.guard.confirmed && ab_principal_watermark_ask(peer);
-    if (peer->sweep.guard.confirmed || j.checked)
+    j.checked = ab_principal_watermark_ask(peer);
+    if (j.checked)
         ab_sweep_log(&peer->sweep, peer->writer, &role, now_ms(peer));
 }
 
@@ -257,7 +255,7 @@ static void miss(struct peer *peer, ab_str key, bool orphan, bool observed)
 {
     bool inferred = !observed || peer->sweep.guard.limits.observed;
     if (inferred)
-        peer->sweep.guard.confirmed = false; /* the operator has not seen that this is held */
+        ab_principal_unconfirm(peer); /* the operator has not seen that this is held */
     if (inferred && (peer->resync.unsent || ab_writer_has_key(peer->writer, key)))
         peer->hold.others = true;
     if (!ab_writer_has_key(peer->writer, key)) {
@@ -307,28 +305,6 @@ void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requ
                                   observed);
 }
 
-ab_err ab_principal_confirm_token(ab_principal *p, const char *agent, ab_str token)
-{
-    const struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL || peer->hold.others || token.len == 0 || !ab_str_is(token, peer->hold.token))
-        return AB_ERR_NOTFOUND;
-    return ab_principal_confirm(p, agent);
-}
-
-ab_err ab_principal_confirm(ab_principal *p, const char *agent)
-{
-    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
-    if (peer == NULL)
-        return AB_ERR_NOTFOUND;
-    /* One that was begun without it would use it up. */
-    ab_resync_queue_stop(&peer->resync.turn);
-    peer->sweep.guard.confirmed = true;
-    ab_sweep_again(&peer->sweep);
-    ab_principal_sweep(peer);
-    ab_resync_queue_due(&peer->resync.turn, "confirmed");
-    return AB_ERR_OK;
-}
-
 /* --- shown --- */
 
 struct shown {
@@ -354,6 +330,6 @@ void ab_principal_each_held(const ab_principal *p, const char *agent, ab_princip
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     struct shown shown = {{.peer = peer, .checked = true}, visit, arg};
-    if (peer != NULL && peer->mode == AB_MANAGED && peer->sweep.guard.held + peer->proof.log > 0)
+    if (peer != NULL && peer->mode == AB_MANAGED && peer->sweep.held.count > 0)
         ab_writer_each(peer->writer, "", show_if_held, &shown);
 }

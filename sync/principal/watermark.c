@@ -57,11 +57,13 @@ void ab_principal_watermark_hold(struct peer *peer, size_t *held, size_t count, 
     if (!more)
         return;
     peer->proof.retry_at = now_ms(p) + HELD_RETRY_MS;
-    AB_ERROR(p->env.log, SYNC,
-             "deletions held back: the store does not show that it ever had what the agent has "
-             "(was it restored from a backup?): make the objects again, or delete them at the "
-             "agent with argobusctl resync --agent NAME --confirm",
-             AB_KV("agent", peer->name), AB_KV("objects", (int64_t)count), AB_KV("first", first));
+    AB_ERROR(
+        p->env.log, SYNC,
+        "deletions held back: the store does not show that it ever had what the agent has "
+        "(was it restored from a backup?): make the objects again, or delete them at the "
+        "agent with argobusctl resync --agent NAME --confirm TOKEN; argobusctl deletions shows "
+        "the token",
+        AB_KV("agent", peer->name), AB_KV("objects", (int64_t)count), AB_KV("first", first));
 }
 
 void ab_principal_flush(ab_principal *p)

@@ -38,6 +38,14 @@ static void put_digest(ab_spanw *w, const ab_digest *digest)
     ab_spanw_str(w, ab_str_of(hex));
 }
 
+static void put_set(ab_spanw *w, const char *name, const ab_digest *set)
+{
+    if (ab_digest_is_none(set))
+        return;
+    ab_spanw_key(w, ab_str_of(name));
+    put_digest(w, set);
+}
+
 static void put_version(ab_spanw *w, ab_version version)
 {
     char text[AB_VERSION_TEXT];
@@ -102,10 +110,10 @@ void ab_resync_message_encode(const ab_resync_message *m, ab_buf *out)
         put_summary(&w, &m->summary);
     if (steps[m->step].want)
         put_want(&w, &m->want);
-    if (m->confirm)
-        ab_spanw_key_raw(&w, "confirm", AB_STR("true"));
+    put_set(&w, "confirm_set", &m->confirmed);
     if (m->held != 0)
         put_int(&w, "held", m->held);
+    put_set(&w, "held_set", &m->held_set);
     if (m->step == AB_RESYNC_PAGE)
         put_page(&w, m->inventory, m->page);
     ab_spanw_object_end(&w);
@@ -253,6 +261,25 @@ static ab_err take_page(struct decoded *d, ab_error *err)
     return take_entries(d, err);
 }
 
+static ab_err take_set(const struct decoded *d, const char *name, ab_digest *out, ab_error *err)
+{
+    if (member(d, name) == NULL || ab_digest_parse(ab_doc_text(d->doc, name), out) == AB_ERR_OK)
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_INVALID, "%s is not a digest", name);
+}
+
+static ab_err take_guard(struct decoded *d, ab_error *err)
+{
+    ab_resync_message *m = &d->m;
+    m->confirm = cJSON_IsTrue(member(d, "confirm"));
+    ab_err e = take_set(d, "confirm_set", &m->confirmed, err);
+    if (e == AB_ERR_OK)
+        e = take_set(d, "held_set", &m->held_set, err);
+    if (e == AB_ERR_OK && member(d, "held") != NULL)
+        e = take_count(d->doc, "held", &m->held, err);
+    return e;
+}
+
 static ab_err take_step(struct decoded *d, ab_error *err)
 {
     ab_resync_message *m = &d->m;
@@ -267,8 +294,7 @@ static ab_err take_step(struct decoded *d, ab_error *err)
         return invalid(err, "id is missing or invalid");
     if (m->step == AB_RESYNC_BEGIN && !ab_str_is_dns_label(m->namespace))
         return invalid(err, "namespace is missing or invalid");
-    m->confirm = cJSON_IsTrue(member(d, "confirm"));
-    return member(d, "held") == NULL ? AB_ERR_OK : take_count(d->doc, "held", &m->held, err);
+    return take_guard(d, err);
 }
 
 ab_err ab_resync_message_decode(ab_str text, ab_resync_message **out, ab_error *err)

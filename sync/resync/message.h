@@ -36,9 +36,13 @@ typedef struct {
     ab_str namespace;
     ab_inventory_summary summary;
     ab_resync_want want;
-    bool confirm; /* begin: the operator says that the deletions which the agent holds are meant */
+    /* begin: the operator says that exactly these deletions, of which the agent's answer had told
+     * the held_set, are meant; none: no deletions are */
+    ab_digest confirmed;
+    bool confirm; /* begin, of a former version: the same of what the agent holds, whatever it is */
     size_t held;  /* answer: deletions at the hub that the agent's guard holds back */
-    size_t page;  /* page: its number */
+    ab_digest held_set;      /* answer: which these are; none: none are, or of a former version */
+    size_t page;             /* page: its number */
     ab_inventory *inventory; /* page: whose it is; of a decoded one its only page, and owned */
 } ab_resync_message;
 

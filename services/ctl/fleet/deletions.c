@@ -12,8 +12,10 @@ static void put_token(const cJSON *agent, ab_buf *cell)
 
 static void put_remedy(const cJSON *agent, ab_buf *cell)
 {
-    ab_buf_puts(cell, "argobusctl resync --confirm --agent ");
+    ab_buf_puts(cell, "argobusctl resync --agent ");
     ab_ctl_put_member(agent, "name", cell);
+    ab_buf_puts(cell, " --confirm ");
+    put_token(agent, cell);
 }
 
 static const ab_ctl_column columns[] = {{"AGENT", "name", NULL},
@@ -71,7 +73,7 @@ const ab_ctl_command ab_ctl_deletions = {
     .summary = "List the agents with deletions that are held back",
     .examples = "  argobusctl deletions\n"
                 "  argobusctl pending w1\n"
-                "  argobusctl resync --agent w1 --confirm\n",
+                "  argobusctl resync --agent w1 --confirm fd0f3c1a\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
     .shows = true,

@@ -6,16 +6,17 @@
 
 static const ab_ctl_flag flags[] = {
     {"agent", "NAME", "only with this agent"},
-    {"confirm", NULL, "confirm the deletions that are held back, of --agent"},
+    {"confirm", "TOKEN", "confirm what is held back of --agent under this token of \"deletions\""},
 };
 
 static cJSON *make_request(const ab_ctl *ctl)
 {
     cJSON *doc = cJSON_CreateObject();
     const char *agent = ab_ctl_value(ctl, "agent");
+    const char *token = ab_ctl_value(ctl, "confirm");
     if (ab_doc_add_str(doc, "do", AB_STR("resync")) &&
         (agent == NULL || ab_doc_add_str(doc, "agent", ab_str_of(agent))) &&
-        ab_doc_add_bool(doc, "confirm", ab_ctl_value(ctl, "confirm") != NULL))
+        (token == NULL || ab_doc_add_str(doc, "confirm", ab_str_of(token))))
         return doc;
     cJSON_Delete(doc);
     return NULL;
@@ -44,7 +45,7 @@ const ab_ctl_command ab_ctl_resync = {
     .operands = "",
     .summary = "Compare the inventories of principal and agents, and repair differences",
     .examples = "  argobusctl resync --agent w1\n"
-                "  argobusctl resync --agent w1 --confirm\n",
+                "  argobusctl resync --agent w1 --confirm fd0f3c1a\n",
     .flags = flags,
     .flag_count = sizeof(flags) / sizeof(*flags),
     .run = run,

@@ -4,7 +4,8 @@
  *
  *   {"do":"fleet"}                                  the state of all agents (view.h)
  *   {"do":"agent","agent":NAME}                     of one, and its objects
- *   {"do":"resync","agent":NAME,"confirm":true}     {"ok":TEXT}; without "agent": all of them
+ *   {"do":"resync","agent":NAME}                    {"ok":TEXT}; without "agent": all of them
+ *   {"do":"resync","agent":NAME,"confirm":TOKEN}    the same; confirms what is held under the token
  *
  * What cannot be done is {"error":TEXT}, for an agent that is not served with "code":"not-found".
  */
@@ -46,30 +47,76 @@ static void put_under_way(ab_buf *answer, size_t held)
 {
     char text[200] = "resync started: see argobus_resyncs_total and argobus_deletions_held";
     if (held > 0)
-        snprintf(
-            text, sizeof(text),
-            "resync started; deletions held back: %zu; to confirm them, run again with --confirm",
-            held);
+        snprintf(text, sizeof(text),
+                 "resync started; deletions held back: %zu; argobusctl deletions tells how to "
+                 "confirm them",
+                 held);
     say(answer, "ok", text);
 }
 
-static void resync(service *s, const char *agent, const cJSON *request, ab_buf *answer)
+static void resync_only(service *s, const char *agent, ab_buf *answer)
 {
-    bool confirm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "confirm"));
-    if (confirm && agent == NULL) {
-        say(answer, "error", "name the agent whose deletions you confirm");
-        return;
-    }
-    ab_err e = confirm ? ab_principal_confirm(s->machine, agent)
-                       : ab_principal_resync(s->machine, agent, "the operator asks");
+    ab_err e = ab_principal_resync(s->machine, agent, "the operator asks");
     if (e != AB_ERR_OK) {
         say(answer, "error", ab_err_text(e));
         return;
     }
-    AB_INFO(s->base.daemon->log, MAIN,
-            confirm ? "the operator confirmed deletions" : "the operator asked for a resync",
+    AB_INFO(s->base.daemon->log, MAIN, "the operator asked for a resync",
             AB_KV("agent", agent == NULL ? "all" : agent));
-    put_under_way(answer, confirm ? 0 : ab_principal_held(s->machine, agent));
+    put_under_way(answer, ab_principal_held(s->machine, agent));
+}
+
+/* --- confirm --- */
+
+/* Which deletions a token stands for is seen before it is given. */
+static void say_unconfirmed(const service *s, const char *agent, ab_str token, ab_buf *answer)
+{
+    char text[400] = "nothing is confirmed: no deletions are held back for this agent";
+    size_t held = ab_principal_held(s->machine, agent);
+    const char *now = ab_holds_token(s->holds, agent);
+    if (held > 0 && now != NULL && ab_str_is(token, now))
+        snprintf(text, sizeof(text),
+                 "nothing is confirmed: another object is missing since; run argobusctl deletions "
+                 "again");
+    else if (held > 0)
+        snprintf(text, sizeof(text),
+                 "nothing is confirmed: %s; held back now: %zu, which argobusctl pending %s lists; "
+                 "to confirm these, run argobusctl resync --agent %s --confirm %s",
+                 token.len == 0 ? "no token says which deletions"
+                                : "the token is of other deletions than those that are held back",
+                 held, agent, agent, now == NULL ? "TOKEN" : now);
+    say(answer, "error", text);
+}
+
+static void confirm(service *s, const char *agent, ab_str token, ab_buf *answer)
+{
+    switch (ab_principal_confirm(s->machine, agent, token)) {
+    case AB_ERR_OK:
+        AB_INFO(s->base.daemon->log, MAIN, "the operator confirmed deletions",
+                AB_KV("agent", agent));
+        put_under_way(answer, 0);
+        break;
+    case AB_ERR_UNSUPPORTED:
+        say(answer, "error",
+            "nothing is confirmed: the agent's version does not say which deletions it holds back; "
+            "upgrade the agent, or make the objects again");
+        break;
+    default:
+        say_unconfirmed(s, agent, token, answer);
+        break;
+    }
+}
+
+/* A former argobusctl gives no token, but true. */
+static void resync(service *s, const char *agent, const cJSON *request, ab_buf *answer)
+{
+    const cJSON *member = cJSON_GetObjectItemCaseSensitive(request, "confirm");
+    if (member == NULL || cJSON_IsFalse(member))
+        resync_only(s, agent, answer);
+    else if (agent == NULL)
+        say(answer, "error", "name the agent whose deletions you confirm");
+    else
+        confirm(s, agent, ab_doc_text(request, "confirm"), answer);
 }
 
 /* --- requests --- */

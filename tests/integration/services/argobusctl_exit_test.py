@@ -22,7 +22,7 @@ BOTH = ((0, "", "lag"), (0, "", "agent list"), (0, "", "agent inspect w1"), (0, 
         (2, "pending: needs AGENT", "pending"), (2, 'unexpected operand "w2"', "pending w1 w2"),
         (2, 'unknown command "agent lsit"', "agent lsit"), (4, "no ", "pending v1"), (4, "no ", "agent inspect v1"),
         (4, "no ", "deletions --agent v1"))
-SOCKET = ((0, "", "resync --agent w1"), (2, "name the agent", "resync --confirm"), (4, 'the nearest name is "w1"', "resync --agent v1"))
+SOCKET = ((0, "", "resync --agent w1"), (2, "name the agent", "resync --confirm fd0f3c1a"), (4, 'the nearest name is "w1"', "resync --agent v1"))
 SERVER = ((1, "show a token of fleet.tokens", "lag --token-file w1.crt"), (2, "needs the control socket", "resync --agent w1"),
           (2, "does not begin with https://", "lag --server localhost"), (3, "certificate", "lag --server-ca w1.crt"))
 NEITHER = ((0, "", "pki inspect w1.crt"), (1, "No such file", "pki inspect nowhere.crt"), (1, "there is a CA", "pki init"),

@@ -261,7 +261,8 @@ class Autonomous(Fleet):
         self.assertEqual(self.agent.metric("argobus_deletions_held"), 0)
 
     def is_confirmed(self):
-        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        token = self.principal.get("/readyz").split()[-1]
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm", token).returncode, 0)
         wait_for("they are deleted", lambda: not self.hub.names("w1"))
         for daemon in (self.agent, self.principal):
             wait_for("nothing is held", lambda: daemon.metric("argobus_deletions_held") == 0)

@@ -173,18 +173,34 @@ class Resync(Fleet):
         self.agent.stop()
         self.agent.start()
         self.assertEqual(len(self.spoke.names("argocd")), MANY)
-        self.assertEqual(self.ctl("resync", "--agent", "w2", "--confirm").returncode, 4)
+        self.assertEqual(self.ctl("resync", "--agent", "w2", "--confirm", self.token()).returncode, 4)
+        self.is_not_confirmed()
         before = self.resyncs()
         asked = self.ctl("resync", "--agent", "w1")
         self.assertEqual(asked.returncode, 0, asked.stderr)
         wait_for("a resync", lambda: self.resyncs() > before)
         self.assertEqual(len(self.spoke.names("argocd")), MANY)
-        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm", self.token()).returncode, 0)
         wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
         wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
 
     def held(self):
         return self.principal.metric("argobus_deletions_held")
+
+    def token(self):
+        return self.principal.get("/readyz").split()[-1]
+
+    def is_not_confirmed(self):
+        """Without the token of what is held back, whoever asks, the answer tells how to look and what to type."""
+        command = f"argobusctl resync --agent w1 --confirm {self.token()}"
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 2)
+        other = self.ctl("resync", "--agent", "w1", "--confirm", "deadbeef")
+        self.assertEqual(other.returncode, 1, other.stdout)
+        self.assertIn(f"held back now: {MANY}", other.stderr)
+        self.assertIn(command, other.stderr)
+        former = self.say(b'{"do":"resync","agent":"w1","confirm":true}\n')
+        self.assertIn(b"no token says which deletions", former)
+        self.assertNotIn("the operator confirmed deletions", self.principal.log.read_text())
 
     def test_a_restored_backup_of_the_hub_deletes_nothing_that_it_never_had(self):
         self.principal.stop()
@@ -209,7 +225,7 @@ class Resync(Fleet):
         self.principal.start(ready=False)
         wait_for("it is held when no log has it", lambda: self.held() == 1)
         self.assertIsNotNone(self.spoke.read("argocd", "new"))
-        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm").returncode, 0)
+        self.assertEqual(self.ctl("resync", "--agent", "w1", "--confirm", self.token()).returncode, 0)
         wait_for("it goes when that is confirmed", lambda: self.spoke.read("argocd", "new") is None)
         wait_for("nothing is held", lambda: self.held() == 0)
         wait_for("nothing else is there", lambda: len(self.spoke.names("argocd")) == MANY - 2)

@@ -242,7 +242,7 @@ static void the_operator_of_the_principal_confirms_them(void **state)
     put_local(5);
     world_start(&w);
     forget_all_and_start_with_an_empty_store(5);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
     assert_int_equal(held_at_agent(), 0);
@@ -250,7 +250,7 @@ static void the_operator_of_the_principal_confirms_them(void **state)
     assert_at_rest();
 }
 
-static void they_are_confirmed_also_to_an_agent_that_knows_nothing_of_them_yet(void **state)
+static void they_are_not_confirmed_before_the_agent_knows_of_them(void **state)
 {
     (void)state;
     w.policy.guard.max = 2;
@@ -259,9 +259,12 @@ static void they_are_confirmed_also_to_an_agent_that_knows_nothing_of_them_yet(v
     world_crash_agent(&w);
     erase_local(5);
     world_lose_log(&w, &w.agent_link);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_NOTFOUND);
     world_start_agent(&w);
     world_run(&w, 40);
+    assert_int_equal(hub_count(), 5);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
+    world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
 }
 
@@ -274,7 +277,7 @@ static void they_are_confirmed_also_while_a_resync_is_under_way(void **state)
     forget_all_and_start_with_an_empty_store(5);
     assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
     world_step(&w, 0);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
     assert_at_rest();
@@ -286,7 +289,12 @@ static void a_confirmation_is_for_once(void **state)
     w.policy.guard.max = 2;
     put_local(5);
     world_start(&w);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    lose_local(5);
+    world_run(&w, 5);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
+    world_run(&w, 5);
+    assert_int_equal(hub_count(), 0);
+    put_local(5);
     world_run(&w, 5);
     lose_local(5);
     world_run(&w, 5);
@@ -303,7 +311,7 @@ static void what_a_new_list_lacks_is_held_told_and_confirmed(void **state)
     world_run(&w, 5);
     assert_int_equal(hub_count(), 5);
     assert_int_equal(held_deletions(), 5);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 5);
     assert_int_equal(hub_count(), 0);
     assert_int_equal(held_deletions(), 0);
@@ -422,7 +430,7 @@ static void the_guard_of_a_managed_agent_is_not_confirmed_by_the_principal(void 
     w.mode = AB_MANAGED;
     w.policy.guard.max = 0;
     placed("");
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_NOTFOUND);
     world_run(&w, 5);
     assert_int_equal(spec_of(local()), 1);
     assert_int_equal(spec_of(hub()), 1);
@@ -655,7 +663,7 @@ int main(void)
         T(nothing_is_ended_while_something_of_the_store_cannot_be_read),
         T(an_empty_store_of_the_agent_deletes_nothing),
         T(the_operator_of_the_principal_confirms_them),
-        T(they_are_confirmed_also_to_an_agent_that_knows_nothing_of_them_yet),
+        T(they_are_not_confirmed_before_the_agent_knows_of_them),
         T(they_are_confirmed_also_while_a_resync_is_under_way),
         T(a_confirmation_is_for_once),
         T(what_a_new_list_lacks_is_held_told_and_confirmed),

@@ -287,7 +287,7 @@ static void come_to_rest(void)
         world_run(&m.w, REST_S);
         more = ab_principal_held(m.w.principal, NULL) > 0; /* the operator wants it */
         if (more)
-            assert_int_equal(ab_principal_confirm(m.w.principal, WORLD_HUB_NAMESPACE), AB_ERR_OK);
+            assert_int_equal(world_confirm(&m.w), AB_ERR_OK);
         for (size_t i = 0; i < NAMES; i++)
             more |= controller_works(i);
     }

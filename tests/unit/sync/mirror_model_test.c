@@ -469,7 +469,9 @@ static void come_to_rest(void)
     testbed_run(&m.b, REST_S);
     for (size_t i = 0; i < AGENTS; i++)
         if (ab_principal_held(m.b.principal, agents[i]) > 0)
-            assert_int_equal(ab_principal_confirm(m.b.principal, agents[i]), AB_ERR_OK);
+            assert_int_equal(
+                ab_principal_confirm(m.b.principal, agents[i], ab_str_of(m.b.nodes[i].held_token)),
+                AB_ERR_OK);
     testbed_run(&m.b, REST_S);
     uint64_t activity = testbed_activity(&m.b);
     testbed_run(&m.b, REST_S);

@@ -474,7 +474,7 @@ static void the_operator_confirms(void **state)
     (void)state;
     restore();
     start_principal();
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 2);
     assert_false(has_new());
     assert_non_null(local());
@@ -488,7 +488,7 @@ static void the_operator_confirms_what_only_the_agent_has(void **state)
     restore();
     lose_logs();
     start_principal();
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 2);
     assert_false(has_new());
     assert_int_equal(held_deletions(), 0);

@@ -112,7 +112,8 @@ static void a_hold_is_an_event_in_the_agents_namespace_and_a_line(void **state)
     assert_true(ab_str_is(
         field("message", NULL),
         "Agent w1: 30 deletions are held back. Nobody observed these objects being deleted. Make "
-        "them again, or confirm: argobusctl resync --agent w1 --confirm, or annotate the agent's "
+        "them again, or confirm: argobusctl resync --agent w1 --confirm deadbeef, or annotate the "
+        "agent's "
         "cluster Secret with argobus.io/confirm-deletions=deadbeef"));
     assert_readyz("agent w1: 30 deletions are held back, confirm with deadbeef");
 }

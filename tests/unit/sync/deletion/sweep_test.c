@@ -173,17 +173,68 @@ static void observed_deletions_pass_while_others_are_held(void **state)
     assert_int_equal(t.sweep.guard.held, 3);
 }
 
+static void confirm(void)
+{
+    t.sweep.confirmed = t.sweep.held.set;
+}
+
 static void confirmed_ones_pass_however_many(void **state)
 {
     (void)state;
-    lose("abcd", proved);
+    lose("abc", proved);
+    lose("d", unproved);
     sweep();
-    t.sweep.guard.confirmed = true;
-    for (size_t i = 0; i < 4; i++)
-        t.facts[i].confirmed = true;
+    assert_int_equal(t.sweep.held.count, 4);
+    confirm();
     sweep();
     assert_int_equal(strlen(t.ended), 4);
     assert_int_equal(t.sweep.guard.held, 0);
+    assert_int_equal(t.sweep.held.count, 0);
+    assert_int_equal(t.unproved, 0);
+    assert_true(t.sweep.done);
+}
+
+static void more_than_was_confirmed_stays(void **state)
+{
+    (void)state;
+    lose("abc", proved);
+    sweep();
+    confirm();
+    lose("d", proved);
+    sweep();
+    assert_string_equal(t.ended, "");
+    assert_int_equal(t.sweep.held.count, 4);
+    lose("d", exists);
+    sweep();
+    assert_string_equal(t.ended, "");
+}
+
+static void as_many_others_as_were_confirmed_stay(void **state)
+{
+    (void)state;
+    lose("abc", proved);
+    sweep();
+    confirm();
+    lose("a", exists);
+    lose("d", proved);
+    sweep();
+    assert_string_equal(t.ended, "");
+    assert_int_equal(t.sweep.held.count, 3);
+}
+
+/* It was not held with them, and is judged by itself: too many, with those that were confirmed. */
+static void of_those_without_a_proof_no_other_is_confirmed(void **state)
+{
+    (void)state;
+    lose("abc", unproved);
+    sweep();
+    assert_int_equal(t.sweep.held.count, 3);
+    confirm();
+    lose("d", proved);
+    sweep();
+    assert_int_equal(strlen(t.ended), 3);
+    assert_int_equal(t.sweep.held.count, 1);
+    assert_int_equal(t.sweep.guard.held, 1);
 }
 
 static void one_without_a_proof_is_held_and_named(void **state)
@@ -268,6 +319,9 @@ int main(void)
         T(the_same_number_is_not_logged_again),
         T(observed_deletions_pass_while_others_are_held),
         T(confirmed_ones_pass_however_many),
+        T(more_than_was_confirmed_stays),
+        T(as_many_others_as_were_confirmed_stay),
+        T(of_those_without_a_proof_no_other_is_confirmed),
         T(one_without_a_proof_is_held_and_named),
         T(those_without_a_proof_count_among_too_many),
         T(what_is_not_known_yet_stays_and_is_judged_again),

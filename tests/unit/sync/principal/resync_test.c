@@ -208,7 +208,7 @@ static void what_another_has_is_not_ended_for_an_agent_that_was_not_sent_it(void
     (void)state;
     assert_int_equal(hold("a2", APP), 2); /* steps, and no end */
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a2") == 1);
-    assert_int_equal(ab_principal_confirm(t.hub.principal, "a2"), AB_ERR_OK);
+    assert_int_equal(hub_confirm(&t.hub, "a2"), AB_ERR_OK);
     settle();
     assert_int_equal(hold("a2", APP), 3);
     assert_true(hub_gauge(&t.hub, "argobus_deletions_held", "a2") == 0);
@@ -241,7 +241,7 @@ static void what_is_in_another_agents_namespace_is_not_ended(void **state)
     hub_start(&t.hub);
     assert_non_null(hub_sent(&t.hub, "a2", "Application/a2/n"));
     assert_int_equal(hold("a1", "Application/a2/n"), 2); /* steps, and no end */
-    assert_int_equal(ab_principal_confirm(t.hub.principal, "a1"), AB_ERR_OK);
+    assert_int_equal(ab_principal_resync(t.hub.principal, "a1", "test"), AB_ERR_OK);
     settle();
     assert_int_equal(hold("a1", "Application/a2/n"), 2);
 }
@@ -263,7 +263,7 @@ static void a_secret_that_is_for_nobody_is_ended_when_that_is_known(void **state
 }
 
 /* It was an object of an autonomous agent that is managed now, and is not the control plane's own
- * yet. Not even an operator who confirms other deletions means it. */
+ * yet. */
 static void what_is_handed_over_stays(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void what_is_handed_over_stays(void **state)
     t.store_waits = true;
     fake_store_step(t.hub.store, fake_store_choices(t.hub.store) - 1, false);
     assert_int_equal(fake_store_choices(t.hub.store), 1); /* to make it its own */
-    assert_int_equal(ab_principal_confirm(t.hub.principal, "a1"), AB_ERR_OK);
+    assert_int_equal(ab_principal_resync(t.hub.principal, "a1", "test"), AB_ERR_OK);
     settle();
     assert_int_equal(hold("a1", "Application/a1/m"), 2);
 }

@@ -29,7 +29,7 @@ static void lose_logs(void)
 
 static void confirm(void)
 {
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 2);
     assert_int_equal(held_deletions(), 0);
 }
@@ -393,9 +393,10 @@ static void the_operator_confirms_them(void **state)
     put_apps(5);
     world_start(&w);
     lose_apps(5);
-    assert_int_equal(ab_principal_confirm(w.principal, "w2"), AB_ERR_NOTFOUND);
+    assert_int_equal(ab_principal_confirm(w.principal, "w2", ab_str_of(w.held_token)),
+                     AB_ERR_NOTFOUND);
     assert_int_equal(local_count(), 5);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_OK);
     world_run(&w, 2);
     assert_int_equal(local_count(), 0);
     assert_at_rest();
@@ -429,7 +430,7 @@ static void what_another_principal_sent_is_none_of_ours(void **state)
     world_start(&w);
     world_run(&w, 2);
     assert_int_equal(w.held, 0);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    assert_int_equal(world_confirm(&w), AB_ERR_NOTFOUND);
     world_run(&w, 2);
     assert_non_null(fake_store_find(w.local, "Application/argocd/b"));
 }
@@ -454,7 +455,9 @@ static void a_confirmation_is_for_once(void **state)
     w.deletions_max = 2;
     put_apps(5);
     world_start(&w);
-    assert_int_equal(ab_principal_confirm(w.principal, "w1"), AB_ERR_OK);
+    lose_apps(5);
+    confirm();
+    put_apps(5);
     world_run(&w, 2);
     lose_apps(5);
     assert_int_equal(local_count(), 5);

@@ -31,7 +31,7 @@ static void lose_apps(int count)
 
 static ab_err confirm_by(const char *token)
 {
-    ab_err e = ab_principal_confirm_token(w.principal, "w1", ab_str_of(token));
+    ab_err e = ab_principal_confirm(w.principal, "w1", ab_str_of(token));
     world_run(&w, 2);
     return e;
 }
@@ -90,8 +90,7 @@ static void a_token_confirms_nothing_that_is_missing_since(void **state)
     put_apps(1);
     fake_store_lose(w.hub, "Application/w1/n3");
     world_run(&w, 0);
-    assert_int_equal(ab_principal_confirm_token(w.principal, "w1", ab_str_of(first)),
-                     AB_ERR_NOTFOUND);
+    assert_int_equal(ab_principal_confirm(w.principal, "w1", ab_str_of(first)), AB_ERR_NOTFOUND);
     world_run(&w, 2);
     assert_int_equal(w.held, 3);
     assert_int_equal(confirm_by(first), AB_ERR_NOTFOUND);

@@ -85,9 +85,14 @@ static void fatal(void *arg, const char *why)
 
 static void held(void *arg, const char *agent, size_t count, const char *token)
 {
-    (void)arg;
-    (void)agent;
+    struct hub_agent *a = find(arg, agent);
     assert_true((count > 0) == (token[0] != '\0'));
+    snprintf(a->held_token, sizeof(a->held_token), "%s", token);
+}
+
+ab_err hub_confirm(hub *h, const char *agent)
+{
+    return ab_principal_confirm(h->principal, agent, ab_str_of(find(h, agent)->held_token));
 }
 
 static void deferred(void *arg, const char *agent, ab_str key, bool is_deferred)

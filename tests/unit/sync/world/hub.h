@@ -16,8 +16,9 @@ struct hub_agent {
     const char *name; /* NULL: a free place */
     fake_log *down;
     fake_log *up;
-    bool served;    /* the running principal knows it */
-    bool connected; /* its topics can be written */
+    bool served;         /* the running principal knows it */
+    bool connected;      /* its topics can be written */
+    char held_token[16]; /* of the deletions that the principal said last are held back for it */
 };
 
 struct hub_delivery;
@@ -69,6 +70,8 @@ size_t hub_choices(const hub *h);
 void hub_step(hub *h, size_t i);
 /** Does an event wait to be sent to any agent? */
 bool hub_is_sending(const hub *h);
+/** The operator confirms the deletions that the principal told last for this agent, if any. */
+ab_err hub_confirm(hub *h, const char *agent);
 /** Let everything happen that can. */
 void hub_settle(hub *h);
 void hub_tick(hub *h, int64_t ms);

@@ -134,8 +134,9 @@ static void fatal(void *arg, const char *why)
 
 static void held(void *arg, const char *agent, size_t count, const char *token)
 {
-    (void)find(arg, agent);
+    struct node *n = find(arg, agent);
     assert_true((count > 0) == (token[0] != '\0'));
+    snprintf(n->held_token, sizeof(n->held_token), "%s", token);
 }
 
 static void hub_change(void *arg, fake_change change, ab_object *object)

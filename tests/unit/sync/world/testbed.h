@@ -26,9 +26,10 @@ struct node {
     fake_store *store;
     fake_log *down, *up;
     struct world_cache cache;
-    bool autonomous; /* at its next start, and what the control plane says */
-    bool adopts;     /* at its next start */
-    bool replaying;  /* it has lost what it kept, and reads the log from its beginning */
+    char held_token[16]; /* of the deletions that the principal said last are held back for it */
+    bool autonomous;     /* at its next start, and what the control plane says */
+    bool adopts;         /* at its next start */
+    bool replaying;      /* it has lost what it kept, and reads the log from its beginning */
     ab_metrics *metrics;
     ab_agent *agent;   /* NULL while it is down */
     bool connected;    /* both ways */

@@ -223,6 +223,11 @@ static void principal_held(void *arg, const char *agent, size_t count, const cha
     memcpy(w->held_token, token, strlen(token) + 1);
 }
 
+ab_err world_confirm(world *w)
+{
+    return ab_principal_confirm(w->principal, "w1", ab_str_of(w->held_token));
+}
+
 static void hub_write(void *arg, const ab_object *before, const ab_object *after)
 {
     world *w = arg;

@@ -104,6 +104,8 @@ ab_map *world_back_up_desired(const world *w);
 void world_restore_desired(world *w, const ab_map *backup);
 /** NULL is allowed. */
 void world_backup_free(ab_map *backup);
+/** The operator confirms the deletions that the principal told last, if it told any. */
+ab_err world_confirm(world *w);
 /** The log that this machine writes is lost: both machines hear of it. */
 void world_lose_log(world *w, struct world_link *link);
 /** The agent's position goes back to the beginning, and it is told, if it is there. */

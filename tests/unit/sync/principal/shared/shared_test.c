@@ -675,7 +675,7 @@ static void while_the_end_of_a_project_is_held_back_its_secrets_stay(void **stat
     hub_tick(&h, 2000);
     assert_true(has("a1", PROJECT));
     assert_true(has("a1", SECRET));
-    assert_int_equal(ab_principal_confirm(h.principal, "a1"), AB_ERR_OK);
+    assert_int_equal(hub_confirm(&h, "a1"), AB_ERR_OK);
     hub_settle(&h);
     assert_false(has("a1", PROJECT));
     assert_false(has("a1", SECRET));

@@ -6,14 +6,18 @@
 #include "schema/attributes.h"
 #include "sync/object/render.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LOCAL_SERVER "https://kubernetes.default.svc"
+/* In place of what is not known of an agent's address: nothing but a wildcard matches it. */
+#define ANY "\x01"
 
 /* A destination as far as routing goes. */
 struct rule {
-    char *glob; /* of agent names; NULL: it is for no agent */
+    char *glob;    /* of agent names; NULL: it is for no agent */
+    char *address; /* of servers, denied, that name no agent; NULL: none */
     bool deny;
     bool in_part; /* it denies some namespaces only */
     bool unclear; /* a denial whose glob cannot be evaluated: it denies every agent */
@@ -96,6 +100,12 @@ static char *server_glob(char *server)
     return server == NULL || strcmp(server, "*") == 0 ? server : agent_in_url(server);
 }
 
+static void free_rule(struct rule *r)
+{
+    free(r->glob);
+    free(r->address);
+}
+
 static ab_err make_rule(ab_spanv destination, char *name, char *server, struct rule *out)
 {
     bool named = name != NULL && name[0] != '\0';
@@ -108,11 +118,14 @@ static ab_err make_rule(ab_spanv destination, char *name, char *server, struct r
     *out = (struct rule){.deny = deny,
                          .in_part = deny && !named &&
                                     !ab_span_is(ab_span_get(destination, "namespace"), "*")};
-    if (glob == NULL)
+    bool address = glob == NULL && deny;
+    const char *kept = address ? pattern : glob;
+    if (kept == NULL)
         return AB_ERR_OK;
-    out->unclear = deny && !ab_glob_is_valid(ab_str_of(glob));
-    out->glob = ab_str_dup(ab_str_of(glob));
-    return out->glob == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    out->unclear = deny && !address && !ab_glob_is_valid(ab_str_of(kept));
+    char *copy = ab_str_dup(ab_str_of(kept));
+    *(address ? &out->address : &out->glob) = copy;
+    return copy == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
 static ab_err read_rule(ab_spanv destination, struct rule *out)
@@ -129,9 +142,29 @@ static ab_err read_rule(ab_spanv destination, struct rule *out)
     return e;
 }
 
+/* An agent's address in its cluster Secret has one of these forms: ours, and argocd-agent's. */
+static bool denies_address(const struct rule *r, const char *agent)
+{
+    static const char *const before[] = {"https://" ANY "/agents/", "https://" ANY "?agentName="};
+    bool denies = false;
+    for (size_t i = 0; r->address != NULL && i < sizeof(before) / sizeof(*before); i++) {
+        char address[128]; /* a name is a DNS label */
+        snprintf(address, sizeof(address), "%s%s", before[i], agent);
+        denies |= ab_glob_match(ab_str_of(r->address), ab_str_of(address));
+    }
+    return denies;
+}
+
+/* Is it for another host than any? */
+static bool is_undecided(const struct rule *r)
+{
+    return r->address != NULL && strpbrk(r->address, "*?[{") != NULL && !denies_address(r, ANY);
+}
+
 static bool matches(const struct rule *r, const char *agent)
 {
-    return r->unclear || (r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent)));
+    return r->unclear || denies_address(r, agent) ||
+           (r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent)));
 }
 
 /* --- a project's rules --- */
@@ -190,7 +223,7 @@ void ab_project_free(ab_project *p)
     if (p == NULL)
         return;
     for (size_t i = 0; i < p->count; i++)
-        free(p->rules[i].glob);
+        free_rule(&p->rules[i]);
     free(p->rules);
     ab_patterns_free(p->namespaces);
     free(p);
@@ -201,6 +234,14 @@ const char *ab_project_unclear(const ab_project *p)
     for (size_t i = 0; i < p->count; i++)
         if (p->rules[i].unclear)
             return p->rules[i].glob;
+    return NULL;
+}
+
+const char *ab_project_undecided(const ab_project *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (is_undecided(&p->rules[i]))
+            return p->rules[i].address;
     return NULL;
 }
 
@@ -233,7 +274,7 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
         ab_spanw_key_str(w, "server", rule.deny ? AB_STR("!" LOCAL_SERVER) : AB_STR(LOCAL_SERVER));
         ab_spanw_object_end(w);
     }
-    free(rule.glob);
+    free_rule(&rule);
     return e;
 }
 

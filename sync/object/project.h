@@ -21,12 +21,19 @@ void ab_project_free(ab_project *project);
  * source namespaces, a glob or a /regular expression/, must match too: that is where the agent's
  * Applications live.
  *
- * A denial whose glob cannot be evaluated (ab_glob_is_valid) denies every agent.
+ * A denied server that names no agent, as "!https://" with a "*", denies the agents whose address
+ * in their cluster Secrets it matches whatever its host is. A denial whose glob cannot be evaluated
+ * (ab_glob_is_valid) denies every agent.
  */
 bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
 
 /** The first glob of a denial that cannot be evaluated, borrowed; NULL: none. */
 const char *ab_project_unclear(const ab_project *project);
+
+/** The first glob of denied servers of which the hosts of the agents' addresses decide whom it
+ * denies: these are not known here, so it denies the agents that it matches with any host.
+ * Borrowed; NULL: none. */
+const char *ab_project_undecided(const ab_project *project);
 
 /** Payload for an agent that it is for: the destinations that match, as the agent's own cluster,
  * also those that deny some of its namespaces; no roles, and source namespaces only in destination

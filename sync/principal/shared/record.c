@@ -55,17 +55,31 @@ bool ab_principal_shared_exists(const ab_principal *p, ab_str key)
 }
 
 /* Once for each text of it: the project is read whenever an agent asks. */
+static bool is_new(const char *former, const char *glob)
+{
+    return glob != NULL && (former == NULL || strcmp(former, glob) != 0);
+}
+
+static ab_str shown(const char *glob)
+{
+    return (ab_str){glob, strnlen(glob, GLOB_SHOWN_MAX)};
+}
+
 static void log_unclear(const struct shared *s, const ab_project *project)
 {
-    const char *former = s->project == NULL ? NULL : ab_project_unclear(s->project);
-    const char *glob = ab_project_unclear(project);
-    if (glob == NULL || (former != NULL && strcmp(former, glob) == 0))
-        return;
-    ab_str shown = {glob, strnlen(glob, GLOB_SHOWN_MAX)};
-    AB_WARN(s->principal->env.log, SYNC,
-            "cannot evaluate a denied destination: it denies every agent; write a glob of at most "
-            "1024 bytes without nested braces",
-            AB_KV("object", (const char *)s->key), AB_KV("glob", shown));
+    const ab_project *former = s->project;
+    const char *unclear = ab_project_unclear(project);
+    const char *undecided = ab_project_undecided(project);
+    if (is_new(former == NULL ? NULL : ab_project_unclear(former), unclear))
+        AB_WARN(s->principal->env.log, SYNC,
+                "cannot evaluate a denied destination: it denies every agent; write a glob of at "
+                "most 1024 bytes without nested braces",
+                AB_KV("object", (const char *)s->key), AB_KV("glob", shown(unclear)));
+    if (is_new(former == NULL ? NULL : ab_project_undecided(former), undecided))
+        AB_WARN(s->principal->env.log, SYNC,
+                "cannot tell which agents have an address that this denied server matches; deny "
+                "agents by name",
+                AB_KV("object", (const char *)s->key), AB_KV("glob", shown(undecided)));
 }
 
 ab_err ab_principal_shared_note_project(struct shared *s, const ab_object *hub)

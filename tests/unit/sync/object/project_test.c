@@ -101,6 +101,43 @@ static bool is_for_beside(const char *destination)
     return is_for(spec, "a1", true);
 }
 
+/* Whatever host the agent's cluster Secret names. */
+static void a_denied_server_denies_the_agents_whose_address_it_matches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *server;
+        bool expected;
+        bool undecided; /* it depends on the host, which is not known */
+    } rows[] = {
+        {"!https://*", false, false},
+        {"!http*", false, false},
+        {"!*agentName=*", false, false},
+        {"!*agentName=a*", false, true},
+        {"!*/a1", false, true},
+        {"!*/a2", true, true},
+        {"!https://*:9090/*", true, true},
+        {"!https://*.example.com", true, true},
+        {"!https://kubernetes.default.svc", true, false},
+        {"!https://10.0.0.1:6443", true, false},
+        {"!https://{a,b", true, true},
+        {"!", true, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char spec[256];
+        ab_project *project = NULL;
+        snprintf(spec, sizeof(spec),
+                 "{\"destinations\":[{\"name\":\"*\"},{\"server\":\"%s\",\"namespace\":\"*\"}]}",
+                 rows[i].server);
+        ab_object *o = project_with(spec);
+        assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
+        assert_int_equal(ab_project_is_for(project, "a1", true), rows[i].expected);
+        assert_int_equal(ab_project_undecided(project) != NULL, rows[i].undecided);
+        ab_project_free(project);
+        ab_object_unref(o);
+    }
+}
+
 static void a_denial_that_cannot_be_evaluated_denies_everybody(void **state)
 {
     (void)state;
@@ -266,6 +303,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(destinations_decide),
+        cmocka_unit_test(a_denied_server_denies_the_agents_whose_address_it_matches),
         cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_everybody),
         cmocka_unit_test(the_address_of_live_access_names_an_agent),
         cmocka_unit_test(a_long_denial_denies_everybody),

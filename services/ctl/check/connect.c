@@ -75,7 +75,8 @@ static void explain(const peer *p, const SSL *ssl, const char *host,
 {
     ab_error err = {0};
     ab_tls_context_explain(ssl, &err, "TLS");
-    if (!ab_peer_certificate_explain(refused, p->setup, p->address, host, p->out))
+    if (!ab_peer_certificate_explain(refused, p->setup, p->address, host, p->out) &&
+        !ab_own_certificate_explain(ssl, p->setup, p->out))
         ab_findings_add(p->out, AB_FOUND_ERROR, p->address,
                         "compare its certificate and CA with this configuration: argobusctl check",
                         "%s", err.text);

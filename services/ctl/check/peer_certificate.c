@@ -110,7 +110,7 @@ static void explain_name(const ab_peer_certificate *p, const ab_setup *s, const 
 
 /* ----- its dates ----- */
 
-static void explain_date(const ab_peer_certificate *p, const ab_setup *s, const char *where,
+static void explain_date(const ab_peer_certificate *p, const char *renew, const char *where,
                          ab_findings *out)
 {
     bool expired = p->reason == X509_V_ERR_CERT_HAS_EXPIRED;
@@ -122,17 +122,32 @@ static void explain_date(const ab_peer_certificate *p, const ab_setup *s, const 
     if (ASN1_TIME_to_tm(expired ? X509_get0_notAfter(p->cert) : X509_get0_notBefore(p->cert),
                         &tm) == 1)
         strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    const char *renew = s->is_kafka
-                            ? "renew it at the brokers; if it is valid, correct the clock "
-                              "of this host"
-                            : "renew it at the principal (argobusctl pki renew FILE); if it "
-                              "is valid, correct the clock of this host";
     ab_findings_add(out, AB_FOUND_ERROR, where,
                     expired ? renew : "synchronise the clock of this host (NTP)",
                     expired ? "TLS: the certificate of %.*s has expired: it was valid until %s"
                             : "TLS: the certificate of %.*s is not valid yet: it is valid from %s",
                     AB_STR_ARG(ab_buf_str(&subject)), date);
     ab_buf_fini(&subject);
+}
+
+static const char *peer_remedy(const ab_setup *s)
+{
+    return s->is_kafka ? "renew it at the brokers; if it is valid, correct the clock of this host"
+                       : "renew it at the principal (argobusctl pki renew FILE); if it is valid, "
+                         "correct the "
+                         "clock of this host";
+}
+
+bool ab_own_certificate_explain(const SSL *ssl, const ab_setup *s, ab_findings *out)
+{
+    ab_peer_certificate own = {SSL_get_certificate(ssl), X509_V_ERR_CERT_HAS_EXPIRED};
+    if (own.cert == NULL || X509_cmp_current_time(X509_get0_notAfter(own.cert)) >= 0)
+        return false;
+    explain_date(&own,
+                 "renew it (argobusctl pki renew FILE); if it is valid, correct the clock of this "
+                 "host",
+                 ab_setup_tls(s, "cert"), out);
+    return true;
 }
 
 bool ab_peer_certificate_explain(const ab_peer_certificate *p, const ab_setup *s, const char *where,
@@ -147,7 +162,7 @@ bool ab_peer_certificate_explain(const ab_peer_certificate *p, const ab_setup *s
         return true;
     case X509_V_ERR_CERT_HAS_EXPIRED:
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        explain_date(p, s, where, out);
+        explain_date(p, peer_remedy(s), where, out);
         return true;
     default:
         return false;

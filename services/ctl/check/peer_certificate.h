@@ -30,3 +30,9 @@ void ab_peer_certificate_fini(ab_peer_certificate *p);
  */
 bool ab_peer_certificate_explain(const ab_peer_certificate *p, const ab_setup *s, const char *where,
                                  const char *host, ab_findings *out);
+/**
+ * The handshake failed, and the peer's certificate was not refused: if this client's own has
+ * expired, add that, with its date and a remedy.
+ * @return false: it has not, or there is none; nothing was added
+ */
+bool ab_own_certificate_explain(const SSL *ssl, const ab_setup *s, ab_findings *out);

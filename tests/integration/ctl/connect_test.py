@@ -185,6 +185,21 @@ class Connect(Ctl):
         self.assertEqual(bad, [f"TLS: the certificate of CN=localhost has expired: it was valid until {date}"])
         self.assertIn("renew it at the principal (argobusctl pki renew FILE)", self.errors[0]["remedy"])
 
+    def test_an_agent_whose_own_certificate_has_expired(self):
+        self.issue("--dns", "localhost")
+        (self.folder / "ext").write_text("extendedKeyUsage=clientAuth\n")
+        self.openssl("req", "-new", "-key", "w1.key", "-subj", "/CN=w1", "-out", "w1.csr")
+        self.openssl("x509", "-req", "-in", "w1.csr", "-CA", "ca/ca.crt", "-CAkey", "ca/ca.key", "-extfile", "ext", "-days", "-1",
+                     "-out", "old.crt")
+        (self.folder / "w1.crt").write_bytes((self.folder / "old.crt").read_bytes())
+        good, bad = self.connect_to_principal("principal.crt", "principal.key")
+        self.assertEqual(good, ["the name resolves", "TCP connects"])
+        date = date_of("enddate", self.folder / "old.crt")
+        self.assertEqual(bad[0], f"TLS: the certificate of CN=w1 has expired: it was valid until {date}")
+        self.assertEqual(self.errors[0]["where"], "w1.crt")
+        self.assertEqual(self.errors[0]["remedy"],
+                         "renew it (argobusctl pki renew FILE); if it is valid, correct the clock of this host")
+
     def test_a_principal_with_grpc_has_nobody_to_connect_to(self):
         (self.folder / "p.yaml").write_text(yaml.safe_dump({
             "principal": {"data": "data"}, "store": {"kind": "directory", "directory": {"path": "store"}}, "transport": "grpc",

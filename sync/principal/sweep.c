@@ -49,9 +49,9 @@ void ab_principal_guard_tick(struct peer *peer)
 {
     if (!ab_sweep_is_due(&peer->sweep, now_ms(peer)))
         return;
-    bool held = ab_principal_is_holding(peer);
+    bool held = peer->sweep.held.count > 0;
     ab_principal_sweep(peer); /* the objects may be back */
-    if (held && !ab_principal_is_holding(peer))
+    if (held && peer->sweep.held.count == 0)
         ab_resync_queue_due(&peer->resync.turn, "no deletions are held back any more");
 }
 

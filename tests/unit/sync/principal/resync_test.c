@@ -279,6 +279,49 @@ static void what_is_handed_over_stays(void **state)
     assert_int_equal(hold("a1", "Application/a1/m"), 2);
 }
 
+/* --- what an autonomous agent holds back --- */
+
+static void tell_held(size_t held, const ab_digest *set)
+{
+    ab_inventory *inv = ab_inventory_new();
+    assert_non_null(inv);
+    assert_int_equal(ab_inventory_divide(inv, 1), AB_ERR_OK);
+    ab_principal_set_mode(t.hub.principal, "a1", AB_AUTONOMOUS);
+    settle();
+    listen("a1", AB_RESYNC_BEGIN);
+    say("a1", AB_KEY_RESYNC, AB_TYPE_RESYNC,
+        &(ab_resync_message){.step = AB_RESYNC_ANSWER,
+                             .summary = ab_inventory_sum(inv),
+                             .held = held,
+                             .held_set = *set});
+    ab_inventory_free(inv);
+    assert_int_equal(ab_principal_held(t.hub.principal, "a1"), held);
+}
+
+static void an_agent_is_told_which_of_its_deletions_are_confirmed(void **state)
+{
+    (void)state;
+    ab_resync_message *m = NULL;
+    const ab_digest set = {{1, 2, 3}};
+    tell_held(3, &set);
+    assert_int_equal(hub_confirm(&t.hub, "a1"), AB_ERR_OK);
+    settle();
+    const ab_event *event = hub_sent(&t.hub, "a1", AB_KEY_RESYNC);
+    assert_int_equal(ab_resync_message_decode(ab_event_data(event), &m, NULL), AB_ERR_OK);
+    assert_int_equal(m->step, AB_RESYNC_BEGIN);
+    assert_true(ab_digest_eq(&m->confirmed, &set));
+    assert_false(m->confirm); /* a former version would delete whatever it holds by then */
+    ab_resync_message_free(m);
+}
+
+static void what_an_agent_of_a_former_version_holds_is_not_confirmed(void **state)
+{
+    (void)state;
+    tell_held(3, &(ab_digest){{0}});
+    assert_int_equal(hub_confirm(&t.hub, "a1"), AB_ERR_UNSUPPORTED);
+    assert_int_equal(ab_principal_held(t.hub.principal, "a1"), 3);
+}
+
 static void what_changes_during_a_resync_is_sent_once(void **state)
 {
     (void)state;
@@ -368,6 +411,8 @@ int main(void)
         TEST(a_secret_that_is_for_nobody_is_ended_when_that_is_known),
         TEST(what_is_handed_over_stays),
         TEST(what_changes_during_a_resync_is_sent_once),
+        TEST(an_agent_is_told_which_of_its_deletions_are_confirmed),
+        TEST(what_an_agent_of_a_former_version_holds_is_not_confirmed),
         TEST(what_is_asked_for_no_more_ends_behind_its_command),
         TEST(none_begins_before_all_is_received),
         TEST(an_agent_that_answers_twice_is_compared_again),

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Kubelets write timestamps in one form of fixed width, so that those of one log are ordered as
- * texts. The API server cuts sinceTime to the second, hence the lines that come again. See logs.h.
+ * texts. The API server cuts sinceTime to the second, hence the lines that come again.
+ *
+ * A kubelet takes the last lines of a log first, and leaves out of them what is too old: it cannot
+ * be asked for the last lines before a time with all that follow. So they are asked for as of now.
+ * If they all are newer than the opening, lines between may be missing: then all since the opening
+ * is asked for, and none of before. See logs.h.
  */
 #include "live/resource/logs.h"
 
+#include "base/core/clock.h"
 #include "live/resource/query.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* A node's clock may be behind ours by so much. What is shown for it is older than what was asked
+ * for, and nothing is missing. */
+#define CLOCKS_S 5
+#define NONE     UINT64_MAX
 
 bool ab_resource_logs_can_resume(const ab_resource_map *m)
 {
@@ -20,9 +33,10 @@ bool ab_resource_logs_can_resume(const ab_resource_map *m)
            limits == 0;
 }
 
-void ab_resource_logs_init(ab_resource_logs *l)
+void ab_resource_logs_init(ab_resource_logs *l, int64_t opened_us)
 {
     memset(l, 0, sizeof(*l));
+    l->opened_s = opened_us / 1000000 - CLOCKS_S;
     ab_buf_init(&l->line, AB_RESOURCE_LINE_MAX);
 }
 
@@ -55,6 +69,32 @@ static void remember(ab_resource_logs *l, ab_str stamp, const ab_digest *digest)
         memcpy(l->newest, l->stamp, sizeof(l->newest));
 }
 
+/* RFC 3339, of any zone. What cannot be read is in the far future. */
+static int64_t seconds_of(ab_str stamp)
+{
+    struct tm parts = {0};
+    char text[AB_RESOURCE_STAMP_MAX];
+    char *end = NULL;
+    (void)snprintf(text, sizeof(text), "%.*s", AB_STR_ARG(stamp));
+    const char *zone = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
+    if (zone == NULL)
+        return INT64_MAX;
+    zone += strspn(zone, ".0123456789");
+    long hours = strtol(zone, &end, 10) % 100;
+    long minutes = *end == ':' ? strtol(end + 1, NULL, 10) % 100 : 0;
+    return (int64_t)timegm(&parts) - hours * 3600 - (*zone == '-' ? -minutes : minutes) * 60;
+}
+
+/* Whether lines of before this one, the first, are missing. */
+static bool has_overrun(ab_resource_logs *l, ab_str stamp)
+{
+    if (!l->unsure)
+        return false;
+    l->unsure = false;
+    l->overrun = seconds_of(stamp) > l->opened_s;
+    return l->overrun;
+}
+
 static ab_err take_line(ab_resource_logs *l, ab_str line, ab_buf *out)
 {
     ab_digest digest;
@@ -63,6 +103,8 @@ static ab_err take_line(ab_resource_logs *l, ab_str line, ab_buf *out)
     if (len < 20 || len >= AB_RESOURCE_STAMP_MAX)
         return AB_ERR_PARSE;
     ab_str stamp = {line.ptr, len};
+    if (has_overrun(l, stamp))
+        return AB_ERR_CONFLICT;
     ab_err e = ab_digest_of(line, &digest);
     if (e != AB_ERR_OK || is_known(l, stamp, &digest))
         return e;
@@ -94,21 +136,60 @@ void ab_resource_logs_end(ab_resource_logs *l, ab_buf *out)
     ab_buf_clear(&l->line);
 }
 
+static const char *const BEGINS[] = {"sinceTime", "sinceSeconds", "tailLines", NULL};
+
+static uint64_t number_of(ab_str query, const char *name)
+{
+    uint64_t number = NONE;
+    size_t count = 0;
+    ab_buf text;
+    ab_buf_init(&text, 32);
+    if (ab_resource_query_find(query, name, &text, &count) != AB_ERR_OK || count == 0 ||
+        ab_str_to_u64(ab_buf_str(&text), &number) != AB_ERR_OK)
+        number = NONE;
+    ab_buf_fini(&text);
+    return number;
+}
+
+static void put_since(ab_str query, const char *const *left_out, const char *stamp, ab_buf *out)
+{
+    ab_resource_query_without(query, left_out, out);
+    ab_buf_puts(out, "&sinceTime=");
+    ab_resource_query_encode(ab_str_of(stamp), out);
+}
+
+/* Of a log of which nothing was passed on. */
+static void put_beginning(ab_resource_logs *l, ab_str query, ab_buf *out)
+{
+    static const char *const SECONDS[] = {"sinceSeconds", NULL};
+    char stamp[AB_TIME_TEXT];
+    uint64_t tail = number_of(query, "tailLines");
+    uint64_t seconds = number_of(query, "sinceSeconds");
+    bool all = tail == 0 || l->overrun;
+    int64_t from_s = l->opened_s;
+    if (!all && seconds < (uint64_t)from_s)
+        from_s -= (int64_t)seconds;
+    ab_time_format_seconds(from_s * 1000000, stamp);
+    l->unsure = tail != NONE && !all;
+    if (all || seconds != NONE)
+        put_since(query, all ? BEGINS : SECONDS, stamp, out);
+    else
+        ab_buf_put(out, query);
+}
+
 void ab_resource_logs_resume(ab_resource_logs *l, const ab_resource_map *m, ab_buf *target)
 {
-    static const char *const BEGINS[] = {"sinceTime", "sinceSeconds", "tailLines", NULL};
     ab_buf query;
     ab_buf_clear(&l->line);
     l->seen = 0;
     l->resumed = l->stamp[0] != '\0';
     ab_buf_init(&query, AB_RESOURCE_TARGET_MAX);
-    ab_resource_query_without(m->query, BEGINS, &query);
-    if (l->resumed) {
-        ab_buf_puts(&query, "&sinceTime=");
-        ab_resource_query_encode(ab_str_of(l->stamp), &query);
-    }
+    if (l->resumed)
+        put_since(m->query, BEGINS, l->stamp, &query);
+    else
+        put_beginning(l, m->query, &query);
     ab_resource_map again = *m; /* only its parts are looked at, which borrow from *m */
-    again.query = l->resumed ? ab_buf_str(&query) : m->query;
+    again.query = ab_buf_str(&query);
     ab_resource_map_put_path(&again, target);
     ab_buf_fini(&query);
 }

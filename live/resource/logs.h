@@ -3,7 +3,10 @@
  * A log with timestamps that goes on after its stream was lost: whole lines are passed on, and the
  * last one is remembered. The log is then asked for again from that second on, and all up to that
  * line is left out. So no line is missing, and none comes twice, also where stdout and stderr are
- * not in the order of their timestamps. Loop thread. No I/O.
+ * not in the order of their timestamps.
+ *
+ * Where no line was passed on, what counts back from now (tailLines, sinceSeconds) counts from when
+ * the log was opened, so that nothing is missing that was written since then. Loop thread. No I/O.
  */
 #pragma once
 
@@ -24,14 +27,19 @@ typedef struct {
     char newest[AB_RESOURCE_STAMP_MAX]; /* timestamp of all that were passed on */
     size_t seen;                        /* of the last line, after a resumption */
     bool resumed;                       /* lines up to the last come again */
+    int64_t opened_s;                   /* by our clock, since 1970 */
+    bool unsure;  /* the next line shows whether those before it are missing */
+    bool overrun; /* they are: more have come than its tailLines */
 } ab_resource_logs;
 
 /** True for a log that is followed with timestamps and without a limit in bytes. */
 bool ab_resource_logs_can_resume(const ab_resource_map *m);
-void ab_resource_logs_init(ab_resource_logs *l);
+/** @param opened_us  by the wall clock, when it was asked for */
+void ab_resource_logs_init(ab_resource_logs *l, int64_t opened_us);
 void ab_resource_logs_fini(ab_resource_logs *l);
 /** The next piece of the log. @param out  receives the lines to pass on
- *  @return TOOBIG: a line is too long; PARSE: one has no timestamp; NOMEM */
+ *  @return TOOBIG: a line is too long; PARSE: one has no timestamp; NOMEM; CONFLICT: lines before
+ * these are missing, and none was passed on: break the stream off, and resume */
 AB_MUST_USE ab_err ab_resource_logs_feed(ab_resource_logs *l, ab_str piece, ab_buf *out);
 /** The stream has ended for good: pass on what has no newline. */
 void ab_resource_logs_end(ab_resource_logs *l, ab_buf *out);

@@ -36,6 +36,20 @@ static void free_reply(ab_gopeer_reply *r)
 
 /* ----- what the spoke answers ----- */
 
+static bool on_lost(ab_gopeer_reply *r)
+{
+    log_reply *l = (log_reply *)r;
+    int64_t now_ms = ab_clock_mono_ms(r->p->env.clock);
+    if (l->give_up_ms == 0)
+        l->give_up_ms = now_ms + GIVE_UP_MS;
+    if (!l->resumable || now_ms >= l->give_up_ms)
+        return false;
+    if (!ab_link_is_in_use(&l->held))
+        ab_list_append(&r->p->held, &l->held);
+    ab_gopeer_reply_close(r);
+    return true;
+}
+
 static void on_data(ab_gopeer_reply *r, ab_str bytes)
 {
     log_reply *l = (log_reply *)r;
@@ -43,6 +57,10 @@ static void on_data(ab_gopeer_reply *r, ab_str bytes)
     l->give_up_ms = 0;
     ab_buf_init(&whole, 2u * AB_RESOURCE_LINE_MAX);
     ab_err e = l->resumable ? ab_resource_logs_feed(&l->lines, bytes, &whole) : AB_ERR_OK;
+    if (e == AB_ERR_CONFLICT && on_lost(r)) {
+        ab_buf_fini(&whole);
+        return; /* lines are missing: it is asked for again */
+    }
     if (e != AB_ERR_OK) {
         ab_gopeer_reply_end(r, AB_STR("the log cannot be read"));
     } else {
@@ -64,20 +82,6 @@ static void on_end(ab_gopeer_reply *r)
 }
 
 /* ----- going on ----- */
-
-static bool on_lost(ab_gopeer_reply *r)
-{
-    log_reply *l = (log_reply *)r;
-    int64_t now_ms = ab_clock_mono_ms(r->p->env.clock);
-    if (l->give_up_ms == 0)
-        l->give_up_ms = now_ms + GIVE_UP_MS;
-    if (!l->resumable || now_ms >= l->give_up_ms)
-        return false;
-    if (!ab_link_is_in_use(&l->held))
-        ab_list_append(&r->p->held, &l->held);
-    ab_gopeer_reply_close(r);
-    return true;
-}
 
 static const ab_gopeer_reply_use use = {.kind = AB_SIDE_LOGS,
                                         .on_data = on_data,
@@ -149,7 +153,7 @@ void ab_gopeer_principal_take_logs(ab_gopeer_principal *p, const char *id, ab_st
     if (l == NULL)
         return; /* whoever asks has a deadline */
     ab_link_init(&l->held);
-    ab_resource_logs_init(&l->lines);
+    ab_resource_logs_init(&l->lines, ab_clock_wall_us(p->env.clock));
     if (ab_gopeer_reply_init(&l->reply, &use, p, id) != AB_ERR_OK)
         free_reply(&l->reply);
     else if (read_request(l, data, &err) == AB_ERR_OK)

@@ -117,7 +117,7 @@ static ab_resource_front_request *new_request(ab_resource_front *front, ab_https
     r->who = "none";
     r->begun_ns = uv_hrtime();
     ab_resource_fields_init(&r->fields);
-    ab_resource_logs_init(&r->logs);
+    ab_resource_logs_init(&r->logs, ab_clock_wall_us(front->env.clock));
     ab_buf_init_secret(&r->up, HELD_MAX);
     ab_buf_init_secret(&r->down, HELD_MAX);
     ab_buf_init_secret(&r->message, AB_RESOURCE_MESSAGE_MAX);

@@ -69,6 +69,7 @@ typedef struct ab_resource_front_request {
     bool resumable;
     bool waiting; /* for the agent, until `give_up_ms` */
     int64_t give_up_ms;
+    int64_t asked_ms; /* of the agent, the last time */
     ab_resource_logs logs;
 } ab_resource_front_request;
 

@@ -137,6 +137,24 @@ static void on_answer(void *arg, int status, const ab_live_field *fields, size_t
         ab_https_abort(r->http);
 }
 
+static void wait_for_agent(ab_resource_front_request *r)
+{
+    r->waiting = true;
+    r->give_up_ms = ab_clock_mono_ms(r->front->env.clock) + GIVE_UP_MS;
+    LIST_INSERT_HEAD(&r->front->waiting, r, waiting_at);
+    if (!uv_is_active((uv_handle_t *)r->front->retry))
+        ab_resource_front_retry(r->front);
+}
+
+/* Of a log that goes on, the first lines are missing. */
+static void ask_for_all(ab_resource_front_request *r)
+{
+    ab_live_stream_cancel(r->stream);
+    r->stream = NULL;
+    r->owed = 0;
+    wait_for_agent(r);
+}
+
 static void on_data(void *arg, ab_str bytes)
 {
     ab_resource_front_request *r = arg;
@@ -148,7 +166,9 @@ static void on_data(void *arg, ab_str bytes)
         e = ab_resource_logs_feed(&r->logs, bytes, &r->down);
     else
         ab_buf_put(&r->down, bytes);
-    if (e != AB_ERR_OK || ab_buf_status(&r->down) != AB_ERR_OK)
+    if (e == AB_ERR_CONFLICT)
+        ask_for_all(r);
+    else if (e != AB_ERR_OK || ab_buf_status(&r->down) != AB_ERR_OK)
         ab_https_abort(r->http);
     else
         flush_down(r);
@@ -192,20 +212,21 @@ static void end_in_order(ab_resource_front_request *r)
     flush_down(r);
 }
 
-static void wait_for_agent(ab_resource_front_request *r)
-{
-    r->waiting = true;
-    r->give_up_ms = ab_clock_mono_ms(r->front->env.clock) + GIVE_UP_MS;
-    LIST_INSERT_HEAD(&r->front->waiting, r, waiting_at);
-    if (!uv_is_active((uv_handle_t *)r->front->retry))
-        ab_resource_front_retry(r->front);
-}
-
 static void stop_waiting(ab_resource_front_request *r)
 {
     if (r->waiting)
         LIST_REMOVE(r, waiting_at);
     r->waiting = false;
+}
+
+/* An API server answers for a log with its first line, so that a silent one is not answered. Only
+ * what has not been refused in the time that any request has goes on: its viewer would not be told
+ * why otherwise. */
+static bool may_go_on(const ab_resource_front_request *r)
+{
+    return r->resumable && !r->front->stopping &&
+           (r->status != 0 ||
+            ab_clock_mono_ms(r->front->env.clock) - r->asked_ms >= AB_RESOURCE_DEADLINE_MS);
 }
 
 static void on_over(void *arg, ab_err code, const ab_error *err)
@@ -215,12 +236,12 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
     r->owed = 0;
     if (r->down_ended)
         return; /* what is held is still sent */
-    if (r->status == 0)
+    if (code == AB_ERR_UNAVAILABLE && may_go_on(r))
+        wait_for_agent(r);
+    else if (r->status == 0)
         refuse_lost(r, code, err);
     else if (r->front->stopping && r->status == 200 && is_endless(r))
         end_in_order(r);
-    else if (r->resumable && code == AB_ERR_UNAVAILABLE)
-        wait_for_agent(r);
     else
         ab_https_abort(r->http);
 }
@@ -257,6 +278,7 @@ static const ab_live_handler STREAM = {.on_answer = on_answer,
 
 static ab_err begin(ab_resource_front_request *r, ab_str target, ab_error *err)
 {
+    r->asked_ms = ab_clock_mono_ms(r->front->env.clock);
     return ab_live_hub_request(
         r->front->env.hub, r->agent,
         &(ab_live_request){.service = AB_STR(AB_RESOURCE_SERVICE),
@@ -266,6 +288,12 @@ static ab_err begin(ab_resource_front_request *r, ab_str target, ab_error *err)
                            .count = r->fields.count,
                            .deadline_ms = is_endless(r) ? 0 : AB_RESOURCE_DEADLINE_MS},
         &STREAM, r, &r->stream, err);
+}
+
+static void refuse_unasked(ab_resource_front_request *r, ab_err code, const ab_error *err)
+{
+    int status = code == AB_ERR_UNAVAILABLE ? 503 : ab_resource_front_status_of(code);
+    ab_resource_front_refuse(r, status, err->text[0] == '\0' ? NULL : err->text);
 }
 
 void ab_resource_front_ask(ab_resource_front_request *r)
@@ -278,21 +306,19 @@ void ab_resource_front_ask(ab_resource_front_request *r)
     if (e == AB_ERR_OK)
         e = begin(r, ab_buf_str(&target), &err);
     ab_buf_fini(&target);
-    if (e == AB_ERR_UNAVAILABLE)
-        ab_resource_front_refuse(r, 503, err.text);
-    else if (e != AB_ERR_OK)
-        ab_resource_front_refuse(r, ab_resource_front_status_of(e),
-                                 err.text[0] == '\0' ? NULL : err.text);
+    if (e != AB_ERR_OK)
+        refuse_unasked(r, e, &err);
 }
 
 static void resume_log(ab_resource_front_request *r)
 {
+    ab_error err = {0};
     ab_buf target;
     ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_logs_resume(&r->logs, &r->map, &target);
     ab_err e = ab_buf_status(&target);
     if (e == AB_ERR_OK)
-        e = begin(r, ab_buf_str(&target), NULL);
+        e = begin(r, ab_buf_str(&target), &err);
     ab_buf_fini(&target);
     if (e == AB_ERR_OK) {
         stop_waiting(r);
@@ -300,7 +326,10 @@ static void resume_log(ab_resource_front_request *r)
     } else if ((e != AB_ERR_UNAVAILABLE && e != AB_ERR_FULL) ||
                ab_clock_mono_ms(r->front->env.clock) >= r->give_up_ms) {
         stop_waiting(r);
-        ab_https_abort(r->http);
+        if (r->status == 0)
+            refuse_unasked(r, e, &err);
+        else
+            ab_https_abort(r->http);
     }
 }
 
@@ -329,7 +358,10 @@ void ab_resource_front_end_waiting(ab_resource_front *front)
     while (!LIST_EMPTY(&front->waiting)) {
         ab_resource_front_request *r = LIST_FIRST(&front->waiting);
         stop_waiting(r);
-        end_in_order(r);
+        if (r->status == 0)
+            refuse_lost(r, AB_ERR_UNAVAILABLE, NULL);
+        else
+            end_in_order(r);
     }
 }
 

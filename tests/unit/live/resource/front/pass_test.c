@@ -94,6 +94,74 @@ static void an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut(void **st
     ab_buf_fini(&out);
 }
 
+static void lose_agent_and_find_it_again(bed *b)
+{
+    size_t before = b->agent.count;
+    bed_lose_agent(b);
+    assert_int_equal(ab_live_hub_connected(b->ends.hub, "w1"), AB_ERR_OK);
+    JOINED_WAIT(&b->ends, b->agent.count == before + 1);
+}
+
+/* As of an argocd-agent, which answers for a log that is silent, too. */
+static void a_log_that_was_silent_misses_nothing_of_when_its_agent_was_lost(void **state)
+{
+    static const char target[] = PODS "/a/log?follow=true&timestamps=true";
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = bed_begin(b, PODS "/a/log?follow=true&timestamps=true&tailLines=2", "");
+    lose_agent_and_find_it_again(b);
+    assert_null(strstr(bed_last(b)->path, "sinceTime"));
+    size_t before = b->agent.count;
+    bed_answer(bed_last(b), 200, "2999-01-01T00:00:02Z b\n2999-01-01T00:00:03Z c\n");
+    JOINED_WAIT(&b->ends, b->agent.count == before + 1);
+    assert_memory_equal(bed_last(b)->path, target, strlen(target));
+    assert_non_null(strstr(bed_last(b)->path, "&sinceTime="));
+    assert_null(strstr(bed_last(b)->path, "tailLines"));
+    bed_answer(bed_last(b), 200, "2999-01-01T00:00:01Z a\n2999-01-01T00:00:02Z b\n");
+    bed_read(b, fd, "02Z b", &out);
+    assert_non_null(strstr(out.ptr, "01Z a"));
+    close(fd);
+    ab_buf_fini(&out);
+}
+
+/* An API server answers for a log with its first line. */
+static void a_log_that_is_not_answered_goes_on_when_it_was_silent_for_long(void **state)
+{
+    static const char target[] = PODS "/a/log?follow=true&timestamps=true&tailLines=0";
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int young = bed_ask(b, "GET", target);
+    bed_lose_agent(b);
+    bed_read(b, young, "\"code\":502", &out);
+    assert_int_equal(ab_live_hub_connected(b->ends.hub, "w1"), AB_ERR_OK);
+    int fd = bed_ask(b, "GET", target);
+    b->ends.ahead_ms += AB_RESOURCE_DEADLINE_MS + 1000;
+    lose_agent_and_find_it_again(b);
+    assert_non_null(strstr(bed_last(b)->path, "&sinceTime="));
+    bed_answer(bed_last(b), 200, "2999-01-01T00:00:02Z b\n");
+    bed_read(b, fd, "02Z b", &out);
+    close(young);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
+static void a_log_that_is_not_answered_is_refused_when_its_agent_does_not_come_back(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = bed_ask(b, "GET", PODS "/a/log?follow=true&timestamps=true");
+    b->ends.ahead_ms += AB_RESOURCE_DEADLINE_MS + 1000;
+    bed_lose_agent(b);
+    JOINED_WAIT(&b->ends, !LIST_EMPTY(&b->front->waiting));
+    b->ends.ahead_ms += 60000;
+    bed_read(b, fd, "\"code\":503", &out);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 /* client-go follows one with its token, whatever the host. */
 static void a_redirect_of_an_agent_is_not_passed_on(void **state)
 {
@@ -220,6 +288,9 @@ int main(void)
         TEST(an_agent_has_so_many_requests_and_then_429),
         TEST(what_is_not_answered_in_time_is_504_and_a_watch_has_no_end),
         TEST(an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut),
+        TEST(a_log_that_was_silent_misses_nothing_of_when_its_agent_was_lost),
+        TEST(a_log_that_is_not_answered_goes_on_when_it_was_silent_for_long),
+        TEST(a_log_that_is_not_answered_is_refused_when_its_agent_does_not_come_back),
         TEST(a_redirect_of_an_agent_is_not_passed_on),
         TEST(when_a_client_goes_the_agent_stops),
         TEST(a_client_that_does_not_read_stops_its_own_answer_and_no_other),

@@ -80,6 +80,21 @@ static void a_log_that_waits_for_its_agent_ends_in_order(void **state)
     read_end(b, fd, true);
 }
 
+static void a_silent_log_that_waits_for_its_agent_may_be_asked_again(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = bed_ask(b, "GET", PODS "/a/log?follow=true&timestamps=true");
+    b->ends.ahead_ms += AB_RESOURCE_DEADLINE_MS + 1000;
+    bed_lose_agent(b);
+    JOINED_WAIT(&b->ends, !LIST_EMPTY(&b->front->waiting));
+    stop(b);
+    bed_read(b, fd, "\"code\":503", &out);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 static void what_is_not_whole_is_cut_and_what_is_not_answered_is_told(void **state)
 {
     bed *b = *state;
@@ -128,6 +143,7 @@ int main(void)
         TEST(new_requests_are_refused_and_may_be_asked_again),
         TEST(answers_without_an_end_of_their_own_end_in_order),
         TEST(a_log_that_waits_for_its_agent_ends_in_order),
+        TEST(a_silent_log_that_waits_for_its_agent_may_be_asked_again),
         TEST(what_is_not_whole_is_cut_and_what_is_not_answered_is_told),
         TEST(a_client_that_takes_its_time_gets_what_was_sent_to_it),
     };

@@ -262,6 +262,23 @@ ab_err ab_redis_client_new(uv_loop_t *loop, ab_log *log, const ab_redis_address 
     return AB_ERR_OK;
 }
 
+ab_err ab_redis_client_another(const ab_redis_client *c, void *arg, ab_redis_client **out,
+                               ab_error *err)
+{
+    const ab_redis_address address = {.host = c->host,
+                                      .port = c->port,
+                                      .tls = {.insecure = c->tls.insecure,
+                                              .ca = c->tls.files[0],
+                                              .cert = c->tls.files[1],
+                                              .key = c->tls.files[2],
+                                              .min_version = c->tls.min_version,
+                                              .ciphers = c->tls.ciphers,
+                                              .server_name = c->tls.server_name},
+                                      .username = c->username,
+                                      .password_file = c->password_file};
+    return ab_redis_client_new(c->loop, c->log, &address, c->ops, arg, out, err);
+}
+
 void ab_redis_client_close(ab_redis_client *c)
 {
     if (c == NULL || c->is_closing)

@@ -42,6 +42,9 @@ AB_MUST_USE ab_err ab_redis_client_new(uv_loop_t *loop, ab_log *log,
                                        const ab_redis_address *address,
                                        const ab_redis_client_ops *ops, void *arg,
                                        ab_redis_client **out, ab_error *err);
+/** Another connection to the same redis, with the same ops. @return CONFIG: certificates; NOMEM */
+AB_MUST_USE ab_err ab_redis_client_another(const ab_redis_client *c, void *arg,
+                                           ab_redis_client **out, ab_error *err);
 /** Close it, and free it from the loop, which must be run afterwards. NULL is allowed. */
 void ab_redis_client_close(ab_redis_client *c);
 

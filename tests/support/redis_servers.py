@@ -50,5 +50,6 @@ def client_of(port, tls=False, protocol=3, **options):
 
     if tls:
         options |= {"ssl": True, "ssl_ca_certs": str(CERTS / "ca.crt")}
-    return redis.Redis(host="127.0.0.1", port=port, protocol=protocol, socket_timeout=30, retry=None,
-                       maint_notifications_config=None, **options)
+    options = {"socket_timeout": 30, **options}
+    return redis.Redis(host="127.0.0.1", port=port, protocol=protocol, retry=None, maint_notifications_config=None,
+                       **options)

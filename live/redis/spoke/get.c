@@ -2,8 +2,10 @@
  *
  * Values by one connection, in the order in which they were asked for. A value is passed on as it
  * comes; of what its stream does not take yet, HELD bytes are kept, and then the connection is
- * paused until it does: the values behind it wait. Each stream has a deadline that its principal
- * keeps, and the value of a stream that is over is read and dropped.
+ * paused until it does. From then on the connection is for this value only: what was asked for
+ * behind it is asked for again by another one, so that nobody waits for somebody else's stream. Of
+ * so many slow values there can be AB_REDIS_SPOKE_SLOW_MAX; then the one of which nothing was taken
+ * for longest is broken off. Each stream has a deadline that its principal keeps.
  */
 #include "live/redis/spoke/spoke_priv.h"
 
@@ -13,12 +15,21 @@
 #define CHUNK (16u * 1024) /* that a stream takes at once */
 #define HELD  (512u * 1024)
 
+/* shared -> slow -> idle -> shared. */
+typedef struct ab_redis_values_conn {
+    ab_link link; /* in a list of ab_redis_values, unless it is the shared one */
+    ab_redis_values *values;
+    ab_redis_client *client;
+    ab_link sent; /* their replies follow in this order */
+    bool is_slow; /* the first of them is the only one */
+} conn;
+
 /* One key that is wanted: waiting -> sent -> replied. */
 typedef struct {
-    ab_link link; /* in a list of ab_redis_values */
+    ab_link link; /* in a list of ab_redis_values, or of a connection */
     ab_redis_values *values;
+    conn *conn;             /* by which it was sent, until it is replied to */
     ab_live_stream *stream; /* NULL: over */
-    bool is_sent;           /* its reply follows */
     bool is_replied;
     bool is_answered; /* the stream, with a value */
     uint64_t left;    /* bytes of the value that have not come */
@@ -75,34 +86,141 @@ static void end_if_given(want *w)
         ab_live_stream_end(w->stream);
 }
 
-/* The redis is read as long as the value that it is at is taken. */
-static void pace(ab_redis_values *v)
+/* ----- connections ----- */
+
+static void free_conn(conn *c)
 {
-    const want *w = first_of(&v->sent);
-    ab_redis_client_pause(v->client, w != NULL && w->rest.len >= HELD);
+    ab_link_remove(&c->link);
+    ab_redis_client_close(c->client);
+    free(c);
+}
+
+static conn *new_conn(ab_redis_values *v)
+{
+    conn *c = calloc(1, sizeof(*c));
+    if (c == NULL)
+        return NULL;
+    c->values = v;
+    ab_link_init(&c->link);
+    ab_link_init(&c->sent);
+    return c;
+}
+
+/* One that nobody uses. @return NULL when out of memory, or of certificates */
+static conn *take_conn(ab_redis_values *v)
+{
+    ab_link *link = ab_list_pop(&v->idle);
+    if (link != NULL)
+        return AB_LINK_OF(link, conn, link);
+    conn *c = new_conn(v);
+    if (c != NULL && ab_redis_client_another(v->shared->client, c, &c->client, NULL) == AB_ERR_OK)
+        return c;
+    free(c);
+    return NULL;
+}
+
+/* Its value is over, and replies that nobody waits for may follow. */
+static void retire(conn *c)
+{
+    ab_redis_client_drop(c->client);
+    c->is_slow = false;
+    c->values->slow_count--;
+    ab_list_append(&c->values->idle, &c->link);
+}
+
+static void break_off_stalest(ab_redis_values *v)
+{
+    conn *c = AB_LINK_OF(v->slow.next, conn, link);
+    want *w = first_of(&c->sent);
+    if (w->stream != NULL)
+        give_up(w);
+    free_want(w);
+    retire(c);
+}
+
+static void send_waiting(ab_redis_values *v)
+{
+    conn *c = v->shared;
+    if (!ab_link_is_in_use(&v->waiting))
+        return;
+    if (!ab_redis_client_is_up(c->client)) {
+        ab_redis_client_need(c->client);
+        return;
+    }
+    for (want *w = first_of(&v->waiting); w != NULL; w = first_of(&v->waiting)) {
+        ab_str args[] = {AB_STR("GET"), {w->key, w->key_len}};
+        ab_redis_client_send(c->client, args, 2);
+        w->conn = c;
+        ab_list_append(&c->sent, &w->link);
+    }
+}
+
+/* The connection is for its first value only. */
+static void set_slow(conn *c)
+{
+    ab_redis_values *v = c->values;
+    conn *next = take_conn(v);
+    if (next == NULL)
+        return; /* the others wait */
+    if (v->slow_count == AB_REDIS_SPOKE_SLOW_MAX)
+        break_off_stalest(v);
+    v->shared = next;
+    v->slow_count++;
+    c->is_slow = true;
+    ab_list_append(&v->slow, &c->link);
+    want *first = first_of(&c->sent);
+    ab_list_move_all(&c->sent, &v->waiting);
+    ab_list_append(&c->sent, &first->link);
+    for (ab_list_iter i = ab_list_first(&v->waiting); i.link != NULL; ab_list_next(&i)) {
+        want *w = AB_LINK_OF(i.link, want, link);
+        w->conn = NULL;
+        if (w->stream == NULL)
+            free_want(w);
+    }
+    send_waiting(v);
+}
+
+/* The redis is read as long as the value that it is at is taken. */
+static void pace(conn *c)
+{
+    const want *w = first_of(&c->sent);
+    bool full = w != NULL && w->rest.len >= HELD;
+    if (full && !c->is_slow)
+        set_slow(c);
+    ab_redis_client_pause(c->client, full);
 }
 
 static void on_room(void *arg)
 {
     want *w = arg;
-    ab_redis_values *v = w->values;
+    conn *c = w->conn;
     send_rest(w);
-    if (w->is_replied)
+    if (w->is_replied) {
         end_if_given(w);
-    pace(v);
+        return;
+    }
+    if (c == NULL)
+        return;
+    if (c->is_slow)
+        ab_list_append(&c->values->slow, &c->link);
+    pace(c);
 }
 
 static void on_over(void *arg, ab_err code, const ab_error *err)
 {
     want *w = arg;
-    ab_redis_values *v = w->values;
+    conn *c = w->conn;
     (void)code;
     (void)err;
     w->stream = NULL;
     ab_buf_fini(&w->rest);
-    if (w->is_replied || !w->is_sent)
+    bool is_slow = c != NULL && c->is_slow;
+    if (c == NULL || is_slow)
         free_want(w);
-    pace(v);
+    if (is_slow)
+        retire(c);
+    else if (c != NULL)
+        pace(c);
 }
 
 static const ab_live_handler handler = {.on_room = on_room, .on_over = on_over};
@@ -110,6 +228,7 @@ static const ab_live_handler handler = {.on_room = on_room, .on_over = on_over};
 static void set_replied(want *w)
 {
     w->is_replied = true;
+    w->conn = NULL;
     ab_list_append(&w->values->replied, &w->link);
 }
 
@@ -154,17 +273,8 @@ static void answer_no_value(want *w, ab_str bytes)
         refuse(w, 502, AB_STR("redis has answered with something else than a value"));
 }
 
-static void on_reply(void *arg, const ab_resp_piece *piece)
+static void take_value(want *w, const ab_resp_piece *piece, ab_str bytes)
 {
-    ab_redis_values *v = arg;
-    want *w = first_of(&v->sent);
-    ab_str bytes = piece->bytes;
-    if (w == NULL)
-        return;
-    if (piece->begins && !begin_value(w, &bytes)) {
-        answer_no_value(w, bytes);
-        return;
-    }
     size_t n = bytes.len < w->left ? bytes.len : (size_t)w->left; /* not the end of line */
     w->left -= n;
     if (w->stream != NULL) {
@@ -175,33 +285,45 @@ static void on_reply(void *arg, const ab_resp_piece *piece)
         set_replied(w);
         end_if_given(w);
     }
-    pace(v);
 }
 
-static void send_waiting(ab_redis_values *v)
+static void on_reply(void *arg, const ab_resp_piece *piece)
 {
-    for (want *w = first_of(&v->waiting); w != NULL; w = first_of(&v->waiting)) {
-        ab_str args[] = {AB_STR("GET"), {w->key, w->key_len}};
-        ab_redis_client_send(v->client, args, 2);
-        w->is_sent = true;
-        ab_list_append(&v->sent, &w->link);
+    conn *c = arg;
+    want *w = first_of(&c->sent);
+    ab_str bytes = piece->bytes;
+    if (w == NULL)
+        return;
+    if (piece->begins && !begin_value(w, &bytes)) {
+        answer_no_value(w, bytes);
+        return;
     }
+    take_value(w, piece, bytes);
+    if (c->is_slow && piece->ends)
+        retire(c);
+    else
+        pace(c);
 }
 
 static void on_up(void *arg)
 {
-    send_waiting(arg);
+    const conn *c = arg;
+    send_waiting(c->values);
 }
 
 static bool on_down(void *arg, const ab_error *why)
 {
-    ab_redis_values *v = arg;
+    conn *c = arg;
+    ab_redis_values *v = c->values;
     ab_error text = *why;
     ab_error_prefix(&text, "its redis cannot be reached");
     AB_DEBUG(v->log, LIVE, "cannot reach redis", AB_KV("error", (const char *)why->text));
-    ab_list_move_all(&v->waiting, &v->sent);
-    for (want *w = first_of(&v->sent); w != NULL; w = first_of(&v->sent))
+    if (!c->is_slow)
+        ab_list_move_all(&v->waiting, &c->sent);
+    for (want *w = first_of(&c->sent); w != NULL; w = first_of(&c->sent))
         refuse(w, 503, ab_str_of(text.text));
+    if (c->is_slow)
+        retire(c);
     return false;
 }
 
@@ -220,10 +342,7 @@ ab_err ab_redis_spoke_get(ab_redis_values *v, ab_live_stream *s, ab_str key)
     ab_link_init(&w->link);
     ab_live_stream_serve(s, &handler, w);
     ab_list_append(&v->waiting, &w->link);
-    if (ab_redis_client_is_up(v->client))
-        send_waiting(v);
-    else
-        ab_redis_client_need(v->client);
+    send_waiting(v);
     return AB_ERR_OK;
 }
 
@@ -231,22 +350,36 @@ ab_err ab_redis_spoke_get_init(ab_redis_values *v, uv_loop_t *loop, ab_log *log,
                                const ab_redis_address *redis, ab_error *err)
 {
     *v = (ab_redis_values){.log = log};
+    ab_link_init(&v->slow);
+    ab_link_init(&v->idle);
     ab_link_init(&v->waiting);
-    ab_link_init(&v->sent);
     ab_link_init(&v->replied);
-    return ab_redis_client_new(loop, log, redis, &ops, v, &v->client, err);
+    v->shared = new_conn(v);
+    if (v->shared == NULL)
+        return ab_fail(err, AB_ERR_NOMEM, "out of memory for redis");
+    return ab_redis_client_new(loop, log, redis, &ops, v->shared, &v->shared->client, err);
 }
 
-void ab_redis_spoke_get_fini(ab_redis_values *v)
+static void free_wants(ab_link *list)
 {
-    if (v->client == NULL)
-        return;
-    ab_list_move_all(&v->waiting, &v->sent);
-    ab_list_move_all(&v->replied, &v->sent);
-    for (want *w = first_of(&v->sent); w != NULL; w = first_of(&v->sent)) {
+    for (want *w = first_of(list); w != NULL; w = first_of(list)) {
         if (w->stream != NULL)
             give_up(w);
         free_want(w);
     }
-    ab_redis_client_close(v->client);
+}
+
+void ab_redis_spoke_get_fini(ab_redis_values *v)
+{
+    if (v->shared == NULL)
+        return;
+    ab_list_move_all(&v->slow, &v->idle);
+    ab_list_append(&v->idle, &v->shared->link);
+    while (ab_link_is_in_use(&v->idle)) {
+        conn *c = AB_LINK_OF(v->idle.next, conn, link);
+        ab_list_move_all(&c->sent, &v->waiting);
+        free_conn(c);
+    }
+    free_wants(&v->waiting);
+    free_wants(&v->replied);
 }

@@ -4,10 +4,11 @@
  * "redis" of live access. Whatever the principal asks, only the two families of keys of
  * live/redis/route.h are read, and nothing is written.
  *
- * GETs share one connection and all subscriptions another; both are made when they are first
- * needed. The method is GET or SUBSCRIBE, the path is a key (ab_redis_route_put_path). Answers: 200
- * with content-length and the value, or with one bulk string for each message; 404 when there is no
- * such key; else the reason in the field argobus-error. Loop thread.
+ * GETs share one connection, which a value that its stream does not take as it comes gets for
+ * itself, and all subscriptions another; they are made when they are first needed. The method is
+ * GET or SUBSCRIBE, the path is a key (ab_redis_route_put_path). Answers: 200 with content-length
+ * and the value, or with one bulk string for each message; 404 when there is no such key; else the
+ * reason in the field argobus-error. Loop thread.
  */
 #pragma once
 

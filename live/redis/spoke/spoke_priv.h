@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the parts of the redis spoke share: what is asked for (spoke.c), values (spoke_get.c) and
- * channels (spoke_sub.c).
+ * What the parts of the redis spoke share: what is asked for (spoke.c), values (get.c) and channels
+ * (sub.c).
  */
 #pragma once
 
@@ -10,12 +10,17 @@
 #include "live/redis/route.h"
 #include "live/redis/spoke/spoke.h"
 
+/* Values that are not taken as they come, at once. */
+#define AB_REDIS_SPOKE_SLOW_MAX 32
+
 /* Keys that were asked for, in their order. */
 typedef struct {
     ab_log *log;
-    ab_redis_client *client;
+    struct ab_redis_values_conn *shared; /* by which keys are asked for */
+    ab_link slow;                        /* connections, each for one value; the stalest first */
+    ab_link idle;                        /* connections */
+    size_t slow_count;
     ab_link waiting; /* not sent to the redis */
-    ab_link sent;    /* their replies follow in this order */
     ab_link replied; /* the redis has said all; the stream is not over */
 } ab_redis_values;
 

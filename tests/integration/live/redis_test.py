@@ -21,6 +21,7 @@ from waiting import wait_for
 VERSION = "1.8.3"
 TREE = f"app|resources-tree|%s|{VERSION}.gz"
 MANAGED = f"app|managed-resources|%s|{VERSION}.gz"
+SLOW_MAX = 32  # AB_REDIS_SPOKE_SLOW_MAX
 CHANNEL = f"app|managed-resources|%s|{VERSION}"
 
 
@@ -130,6 +131,35 @@ class Keys(Case):
             for _ in range(200):
                 self.assertEqual(replies.readline(), b"$262144\r\n")
                 self.assertEqual(replies.read((1 << 18) + 2), b"v" * (1 << 18) + b"\r\n")
+
+    def test_a_value_that_nobody_reads_delays_no_other_of_its_agent(self):
+        value = b"v" * (64 << 20)
+        self.w1.client().set(TREE % "big", value)
+        self.w1.client().set(TREE % "a", b"1")
+        with contextlib.ExitStack() as stack, self.proxy.client(socket_timeout=5) as c:
+            slow = [stack.enter_context(self.proxy.raw()) for _ in range(3)]
+            for s, replies in slow:
+                s.sendall(command("GET", TREE % "w1_big"))
+                self.assertEqual(replies.readline(), b"$67108864\r\n")
+                for _ in range(20):
+                    self.assertEqual(c.get(TREE % "w1_a"), b"1")
+            for _, replies in slow:
+                self.assertEqual(replies.read(len(value) + 2), value + b"\r\n")
+            self.assertEqual(c.get(TREE % "w1_a"), b"1")
+
+    def test_of_many_values_that_nobody_reads_the_stalest_is_broken_off(self):
+        length = 8 << 20
+        self.w1.client().set(TREE % "big", b"v" * length)
+        self.w1.client().set(TREE % "a", b"1")
+        with contextlib.ExitStack() as stack, self.proxy.client(socket_timeout=5) as c:
+            slow = [stack.enter_context(self.proxy.raw()) for _ in range(SLOW_MAX + 1)]
+            for s, replies in slow:
+                s.sendall(command("GET", TREE % "w1_big"))
+                self.assertEqual(replies.readline(), b"$8388608\r\n")
+                self.assertEqual(c.get(TREE % "w1_a"), b"1")
+            self.assertLess(len(slow[0][1].read()), length)
+            for _, replies in slow[1:]:
+                self.assertEqual(len(replies.read(length + 2)), length + 2)
 
     def test_a_key_of_another_type_is_an_error(self):
         self.w1.client().rpush(TREE % "a", "x")

@@ -49,7 +49,7 @@ static int on_header(nghttp2_session *ng, const nghttp2_frame *frame, const uint
 
 static void take_request(ab_live_http2 *h, ab_live_stream *s)
 {
-    ab_live_field fields[AB_LIVE_FIELDS_MAX];
+    ab_http_field fields[AB_LIVE_FIELDS_MAX];
     ab_live_request request;
     int status = 0;
     (void)ab_live_head_read(s, fields, &request, &status);
@@ -62,7 +62,7 @@ static void take_request(ab_live_http2 *h, ab_live_stream *s)
 
 static void take_answer(ab_live_stream *s)
 {
-    ab_live_field fields[AB_LIVE_FIELDS_MAX];
+    ab_http_field fields[AB_LIVE_FIELDS_MAX];
     ab_live_request request;
     int status = 0;
     size_t count = ab_live_head_read(s, fields, &request, &status);
@@ -323,7 +323,7 @@ ab_err ab_live_http2_begin(ab_live_http2 *h, const ab_live_request *request, int
     if (!is_valid(request))
         return AB_ERR_INVALID;
     int len = snprintf(timeout, sizeof(timeout), "%" PRId64, request->deadline_ms);
-    const ab_live_field heads[] = {{AB_STR(":method"), request->method},
+    const ab_http_field heads[] = {{AB_STR(":method"), request->method},
                                    {AB_STR(":scheme"), AB_STR("https")},
                                    {AB_STR(":authority"), request->service},
                                    {AB_STR(":path"), request->path},

@@ -13,15 +13,6 @@
 /* So many bytes wait for more to go with them. */
 #define PATIENT_BYTES (16u * 1024)
 
-ab_str ab_live_field_find(const ab_live_field *fields, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (ab_str_is(fields[i].name, name))
-            return fields[i].value;
-    }
-    return AB_STR_NONE;
-}
-
 ab_live_stream *ab_live_stream_new(ab_live_http2 *h)
 {
     ab_live_stream *s = calloc(1, sizeof(*s));
@@ -80,7 +71,7 @@ static void read_number(ab_str text, uint64_t max, int64_t *out)
         *out = (int64_t)n;
 }
 
-static bool read_pseudo(ab_live_field f, ab_live_request *r, int *status)
+static bool read_pseudo(ab_http_field f, ab_live_request *r, int *status)
 {
     int64_t number = 0;
     if (ab_str_is(f.name, ":method"))
@@ -100,14 +91,14 @@ static bool read_pseudo(ab_live_field f, ab_live_request *r, int *status)
     return true;
 }
 
-size_t ab_live_head_read(const ab_live_stream *s, ab_live_field *fields, ab_live_request *request,
+size_t ab_live_head_read(const ab_live_stream *s, ab_http_field *fields, ab_live_request *request,
                          int *status)
 {
     const ab_live_head *h = s->head;
     size_t count = 0;
     *request = (ab_live_request){0};
     for (size_t i = 0; h != NULL && i < h->count; i++) {
-        const ab_live_field f = {{h->text.ptr + h->fields[i].name, h->fields[i].name_len},
+        const ab_http_field f = {{h->text.ptr + h->fields[i].name, h->fields[i].name_len},
                                  {h->text.ptr + h->fields[i].value, h->fields[i].value_len}};
         if (!read_pseudo(f, request, status) && count < AB_LIVE_FIELDS_MAX)
             fields[count++] = f;
@@ -126,7 +117,7 @@ static uint8_t *bytes_of(ab_str s)
     return cast.to;
 }
 
-size_t ab_live_head_write(nghttp2_nv *nv, size_t at, const ab_live_field *fields, size_t count)
+size_t ab_live_head_write(nghttp2_nv *nv, size_t at, const ab_http_field *fields, size_t count)
 {
     if (count > AB_LIVE_FIELDS_MAX)
         return 0;
@@ -267,7 +258,7 @@ void ab_live_stream_feed(ab_live_http2 *h)
     }
 }
 
-ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_live_field *fields,
+ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_http_field *fields,
                              size_t count)
 {
     char text[4] = {(char)('0' + status / 100 % 10), (char)('0' + status / 10 % 10),
@@ -277,7 +268,7 @@ ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_live_field 
         return AB_ERR_CLOSED;
     if (status < 200 || status > 599)
         return AB_ERR_INVALID;
-    const ab_live_field first = {AB_STR(":status"), {text, 3}};
+    const ab_http_field first = {AB_STR(":status"), {text, 3}};
     (void)ab_live_head_write(nv, 0, &first, 1);
     size_t n = ab_live_head_write(nv, 1, fields, count);
     if (n == 0)

@@ -14,14 +14,9 @@
 
 #include "base/core/buf.h"
 #include "base/core/error.h"
+#include "net/http/head.h"
 
 typedef struct ab_live_stream ab_live_stream;
-
-/* A header field: name in lower case, value of printable ASCII (RFC 9110 section 5.5). */
-typedef struct {
-    ab_str name;
-    ab_str value;
-} ab_live_field;
 
 #define AB_LIVE_FIELDS_MAX 32
 
@@ -29,20 +24,17 @@ typedef struct {
 typedef struct {
     ab_str service; /* who at the agent answers: "kubernetes", "exec", "redis" */
     ab_str method;
-    ab_str path; /* with its query; begins with a slash */
-    const ab_live_field *fields;
+    ab_str path;                 /* with its query; begins with a slash */
+    const ab_http_field *fields; /* values of printable ASCII (RFC 9110 section 5.5) */
     size_t count;
     int64_t deadline_ms; /* for all of it, from now; 0: none */
 } ab_live_request;
-
-/** The first value under `name`, absent when there is none. */
-ab_str ab_live_field_find(const ab_live_field *fields, size_t count, const char *name);
 
 /* What happens on a stream. Any but on_over may be NULL. Functions of this header may be called
  * from all of them, but from on_over. */
 typedef struct {
     /** PRINCIPAL: the agent has answered; 100 to 599. Borrowed. */
-    void (*on_answer)(void *arg, int status, const ab_live_field *fields, size_t count);
+    void (*on_answer)(void *arg, int status, const ab_http_field *fields, size_t count);
     /** Bytes came, borrowed; 16 KiB at most. Credits for them are given by ab_live_stream_consumed,
      * when they have been passed on. */
     void (*on_data)(void *arg, ab_str bytes);
@@ -65,7 +57,7 @@ typedef struct {
 void ab_live_stream_serve(ab_live_stream *s, const ab_live_handler *handler, void *arg);
 /** AGENT: the head of the answer; before any data.
  *  @return CLOSED: it was given, or the stream is ending; INVALID: no status or no fields; NOMEM */
-AB_MUST_USE ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_live_field *fields,
+AB_MUST_USE ab_err ab_live_stream_answer(ab_live_stream *s, int status, const ab_http_field *fields,
                                          size_t count);
 /** AGENT: what is sent on it from now on may wait a moment for more to go with it. What comes after
  * a pause goes at once, and so does a lot. */

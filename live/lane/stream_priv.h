@@ -65,7 +65,7 @@ void ab_live_stream_feed(ab_live_http2 *h);
 bool ab_live_head_add(ab_live_stream *s, ab_str name, ab_str value);
 /** The head's fields that are the application's, and its pseudo-fields.
  *  @param fields  AB_LIVE_FIELDS_MAX. @return how many */
-size_t ab_live_head_read(const ab_live_stream *s, ab_live_field *fields, ab_live_request *request,
+size_t ab_live_head_read(const ab_live_stream *s, ab_http_field *fields, ab_live_request *request,
                          int *status);
 /** Fields for nghttp2, after the first `at`. @return how many there are; 0: one is not valid */
-size_t ab_live_head_write(nghttp2_nv *nv, size_t at, const ab_live_field *fields, size_t count);
+size_t ab_live_head_write(nghttp2_nv *nv, size_t at, const ab_http_field *fields, size_t count);

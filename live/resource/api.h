@@ -16,7 +16,7 @@ typedef struct {
     const char *method;
     ab_str target; /* path and query */
     /* Beside those that say who the agent is; copied. */
-    const ab_live_field *fields;
+    const ab_http_field *fields;
     size_t count;
     ab_str body;        /* copied; absent: none */
     int64_t timeout_ms; /* for all of it; 0: none */
@@ -25,7 +25,7 @@ typedef struct {
 /* None may be NULL. */
 typedef struct {
     /** The head of the answer, names in lower case; borrowed. */
-    void (*on_head)(void *arg, int status, const ab_live_field *fields, size_t count);
+    void (*on_head)(void *arg, int status, const ab_http_field *fields, size_t count);
     /** A piece of the body; borrowed. None comes while it is paused. */
     void (*on_data)(void *arg, ab_str piece);
     /** Once, as the last. OK: the answer came in full, whatever its status; UNAVAILABLE, TIMEOUT,
@@ -38,7 +38,7 @@ typedef struct ab_resource_socket ab_resource_socket;
 
 typedef struct {
     ab_str target;
-    const ab_live_field *fields; /* as above */
+    const ab_http_field *fields; /* as above */
     size_t count;
     const char *const *protocols; /* to offer, the preferred first, NULL-terminated; copied */
 } ab_resource_socket_request;

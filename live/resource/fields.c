@@ -26,7 +26,7 @@ void ab_resource_fields_add(ab_resource_fields *f, ab_str name, ab_str value)
         return;
     ab_buf_put(&f->texts, name);
     ab_buf_put(&f->texts, value);
-    f->list[f->count++] = (ab_live_field){{NULL, name.len}, {NULL, value.len}};
+    f->list[f->count++] = (ab_http_field){{NULL, name.len}, {NULL, value.len}};
 }
 
 ab_err ab_resource_fields_seal(ab_resource_fields *f)

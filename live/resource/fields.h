@@ -11,7 +11,7 @@
 #define AB_RESOURCE_FIELDS_MAX (AB_LIVE_FIELDS_MAX - 1)
 
 typedef struct {
-    ab_live_field list[AB_RESOURCE_FIELDS_MAX];
+    ab_http_field list[AB_RESOURCE_FIELDS_MAX];
     size_t count;
     bool too_many;
     ab_buf texts; /* what the list borrows from, once it is sealed */

@@ -177,13 +177,18 @@ static int read_fields(char *bytes, ab_str text, ab_http_head *out, const char *
     return 0;
 }
 
-ab_str ab_http_head_find(const ab_http_head *head, const char *name)
+ab_str ab_http_field_find(const ab_http_field *fields, size_t count, const char *name)
 {
-    for (size_t i = 0; i < head->field_count; i++) {
-        if (ab_str_is(head->fields[i].name, name))
-            return head->fields[i].value;
+    for (size_t i = 0; i < count; i++) {
+        if (ab_str_is(fields[i].name, name))
+            return fields[i].value;
     }
     return AB_STR_NONE;
+}
+
+ab_str ab_http_head_find(const ab_http_head *head, const char *name)
+{
+    return ab_http_field_find(head->fields, head->field_count, name);
 }
 
 static size_t count_fields(const ab_http_head *head, const char *name)

@@ -45,6 +45,8 @@ int ab_http_head_read_request(char *bytes, size_t len, ab_http_head *out, const 
 /** Read the head of an answer. @return NULL, or why it is none (static) */
 const char *ab_http_head_read_answer(char *bytes, size_t len, ab_http_head *out);
 /** The value of the first field of this name (lower case), absent when there is none. */
+ab_str ab_http_field_find(const ab_http_field *fields, size_t count, const char *name);
+/** The same of all fields of a head. */
 ab_str ab_http_head_find(const ab_http_head *head, const char *name);
 /** Without the spaces and tabs around it. */
 ab_str ab_http_trim(ab_str s);

@@ -50,11 +50,7 @@ struct ab_resource_call {
 static void on_head(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     const ab_resource_call *c = arg;
-    ab_live_field out[AB_LIVE_FIELDS_MAX];
-    size_t kept = 0;
-    for (; kept < count && kept < AB_LIVE_FIELDS_MAX; kept++)
-        out[kept] = (ab_live_field){fields[kept].name, fields[kept].value};
-    c->handler->on_head(c->arg, status, out, kept);
+    c->handler->on_head(c->arg, status, fields, count);
 }
 
 static void on_data(void *arg, ab_str piece)
@@ -74,17 +70,14 @@ static ab_resource_call *begin(void *self, const ab_resource_call_request *reque
                                const ab_resource_call_handler *handler, void *arg)
 {
     const ab_agent_live_kubernetes *k = self;
-    ab_http_field fields[AB_LIVE_FIELDS_MAX];
     ab_resource_call *c = calloc(1, sizeof(*c));
     char *path = ab_str_dup(request->target);
-    for (size_t i = 0; i < request->count; i++)
-        fields[i] = (ab_http_field){request->fields[i].name, request->fields[i].value};
     if (c != NULL && path != NULL) {
         c->handler = handler;
         c->arg = arg;
         c->raw = ab_kube_raw_begin(k->raw, &(ab_kube_raw_request){.method = request->method,
                                                                   .path = path,
-                                                                  .fields = fields,
+                                                                  .fields = request->fields,
                                                                   .count = request->count,
                                                                   .body = request->body,
                                                                   .timeout_ms = request->timeout_ms,
@@ -158,17 +151,14 @@ static ab_resource_socket *connect_socket(void *self, const ab_resource_socket_r
                                           const ab_resource_socket_handler *handler, void *arg)
 {
     const ab_agent_live_kubernetes *k = self;
-    ab_http_field fields[AB_LIVE_FIELDS_MAX];
     ab_resource_socket *s = calloc(1, sizeof(*s));
     char *path = ab_str_dup(request->target);
-    for (size_t i = 0; i < request->count; i++)
-        fields[i] = (ab_http_field){request->fields[i].name, request->fields[i].value};
     if (s != NULL && path != NULL) {
         s->handler = handler;
         s->arg = arg;
         s->raw = ab_kube_socket_begin(k->sockets,
                                       &(ab_kube_socket_request){.path = path,
-                                                                .fields = fields,
+                                                                .fields = request->fields,
                                                                 .count = request->count,
                                                                 .protocols = request->protocols,
                                                                 .on_open = on_open,

@@ -24,11 +24,11 @@ typedef struct {
     size_t bytes;
 } ear;
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     (void)arg;
     assert(status >= 200 && status <= 999 && count <= AB_LIVE_FIELDS_MAX);
-    (void)ab_live_field_find(fields, count, "content-type");
+    (void)ab_http_field_find(fields, count, "content-type");
 }
 
 static void on_data(void *arg, ab_str bytes)

@@ -68,7 +68,7 @@ AB_MUST_USE ab_err ab_gopeer_call_name(ab_gopeer_call *c);
 AB_MUST_USE ab_err ab_gopeer_call_ask(ab_gopeer_call *c, ab_target target, ab_type type,
                                       ab_str data);
 /** Answer with this head, and what is in `out`; `ends`: that is all. */
-void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_live_field field, bool ends);
+void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_http_field field, bool ends);
 /** Send what is in `out`, as far as the stream takes it now. */
 void ab_gopeer_call_flush(ab_gopeer_call *c);
 /** Answer with a Status of ours. */

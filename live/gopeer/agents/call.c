@@ -72,7 +72,7 @@ void ab_gopeer_call_flush(ab_gopeer_call *c)
         ab_live_stream_end(c->stream);
 }
 
-void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_live_field field, bool ends)
+void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_http_field field, bool ends)
 {
     if (c->answered)
         return;
@@ -91,5 +91,5 @@ void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why)
     ab_buf_put(&c->out, ab_buf_str(&body));
     ab_buf_fini(&body);
     ab_gopeer_call_answer(
-        c, status, (ab_live_field){AB_STR("content-type"), AB_STR("application/json")}, true);
+        c, status, (ab_http_field){AB_STR("content-type"), AB_STR("application/json")}, true);
 }

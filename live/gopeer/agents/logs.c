@@ -11,7 +11,7 @@
 
 /* Within this the agent says whether it can read the log. */
 #define SILENT_MS 500
-#define TYPE      ((ab_live_field){AB_STR("content-type"), AB_STR("text/plain")})
+#define TYPE      ((ab_http_field){AB_STR("content-type"), AB_STR("text/plain")})
 
 static void free_request(ab_gopeer_side *s)
 {

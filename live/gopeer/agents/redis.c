@@ -39,7 +39,7 @@ static void refuse(request *r, int status, ab_str why)
     for (size_t i = 0; i < len; i++)
         text[i] = why.ptr[i] >= ' ' && why.ptr[i] <= '~' ? why.ptr[i] : '?';
     ab_buf_clear(&r->call.out);
-    ab_gopeer_call_answer(&r->call, status, (ab_live_field){AB_STR("argobus-error"), {text, len}},
+    ab_gopeer_call_answer(&r->call, status, (ab_http_field){AB_STR("argobus-error"), {text, len}},
                           true);
 }
 
@@ -47,13 +47,13 @@ static void answer_value(request *r, const ab_gopeer_redis_response *said)
 {
     char length[24];
     if (!said->hit) {
-        ab_gopeer_call_answer(&r->call, 404, (ab_live_field){AB_STR("argobus-error"), AB_STR("")},
+        ab_gopeer_call_answer(&r->call, 404, (ab_http_field){AB_STR("argobus-error"), AB_STR("")},
                               true);
         return;
     }
     snprintf(length, sizeof(length), "%zu", r->call.out.len);
     ab_gopeer_call_answer(&r->call, 200,
-                          (ab_live_field){AB_STR("content-length"), ab_str_of(length)}, true);
+                          (ab_http_field){AB_STR("content-length"), ab_str_of(length)}, true);
 }
 
 /* argocd-agent tells of empty messages only. One that does not fit is one that waits already. */
@@ -79,7 +79,7 @@ static void take(request *r, const ab_gopeer_redis_response *said)
         answer_value(r, said);
     else
         ab_gopeer_call_answer(&r->call, 200,
-                              (ab_live_field){AB_STR("content-type"), AB_STR("text/plain")}, false);
+                              (ab_http_field){AB_STR("content-type"), AB_STR("text/plain")}, false);
 }
 
 static void on_response(ab_gopeer_call *call, ab_str data)

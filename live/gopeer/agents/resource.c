@@ -33,7 +33,7 @@ static void answer_json(request *r, ab_str body)
 {
     ab_buf_put(&r->call.out, body);
     ab_gopeer_call_answer(
-        &r->call, 200, (ab_live_field){AB_STR("content-type"), AB_STR("application/json")}, true);
+        &r->call, 200, (ab_http_field){AB_STR("content-type"), AB_STR("application/json")}, true);
 }
 
 /* ----- its response ----- */
@@ -209,7 +209,7 @@ void ab_gopeer_resource_serve(void *arg, ab_live_stream *s, const ab_live_reques
     r->target = ab_str_dup(from->path);
     ab_buf_init_secret(&r->body, AB_RESOURCE_BODY_MAX);
     snprintf(r->type, sizeof(r->type), "%.*s",
-             AB_STR_ARG(ab_live_field_find(from->fields, from->count, "content-type")));
+             AB_STR_ARG(ab_http_field_find(from->fields, from->count, "content-type")));
     if (r->method == NULL || r->target == NULL) {
         free_request(r);
         return;

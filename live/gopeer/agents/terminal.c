@@ -123,7 +123,7 @@ static void on_open(ab_gopeer_side *s)
     terminal *t = (terminal *)s;
     ab_gopeer_side_wait(s, LIMIT_MS);
     ab_gopeer_call_answer(&s->call, 200,
-                          (ab_live_field){AB_STR("sec-websocket-protocol"), ab_str_of(t->protocol)},
+                          (ab_http_field){AB_STR("sec-websocket-protocol"), ab_str_of(t->protocol)},
                           false);
     flush_in(t);
 }
@@ -230,7 +230,7 @@ static void ask(terminal *t, const ab_resource_map *map)
 void ab_gopeer_terminal_serve(ab_gopeer_agent *agent, ab_live_stream *s,
                               const ab_live_request *from, const ab_resource_map *map)
 {
-    ab_str offer = ab_live_field_find(from->fields, from->count, "sec-websocket-protocol");
+    ab_str offer = ab_http_field_find(from->fields, from->count, "sec-websocket-protocol");
     bool v5 = offer.ptr != NULL && memmem(offer.ptr, offer.len, V5, strlen(V5)) != NULL;
     terminal *t = calloc(1, sizeof(*t));
     if (t == NULL)

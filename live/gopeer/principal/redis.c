@@ -85,15 +85,15 @@ static void finish(request *r, const char *why)
 
 /* ----- the stream ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     request *r = arg;
     uint64_t length = 0;
     r->status = status;
     snprintf(r->error, sizeof(r->error), "%.*s",
-             AB_STR_ARG(ab_live_field_find(fields, count, "argobus-error")));
+             AB_STR_ARG(ab_http_field_find(fields, count, "argobus-error")));
     if (!is_channel(r)) {
-        ab_str text = ab_live_field_find(fields, count, "content-length");
+        ab_str text = ab_http_field_find(fields, count, "content-length");
         r->length =
             ab_str_to_u64(text, &length) == AB_ERR_OK && length <= VALUE_MAX ? length : SIZE_MAX;
     } else if (status == 200 && r->responded) {

@@ -131,7 +131,7 @@ static const ab_side_handler call_handler = {
 
 /* ----- the stream ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_gopeer_reply *r = arg;
     (void)fields, (void)count;

@@ -91,7 +91,7 @@ static void respond_groups(request *r)
 
 /* ----- the stream ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     request *r = arg;
     (void)fields, (void)count;
@@ -164,7 +164,7 @@ static ab_err ask(request *r)
 {
     ab_error err = {0};
     bool patch = strcmp(r->asked.method, "PATCH") == 0;
-    const ab_live_field fields[] = {
+    const ab_http_field fields[] = {
         {AB_STR("accept"), AB_STR("application/json")},
         {AB_STR("content-type"),
          patch ? AB_STR("application/merge-patch+json") : AB_STR("application/json")},

@@ -161,7 +161,7 @@ static const ab_gopeer_reply_use use = {.kind = AB_SIDE_TERMINAL,
 
 static void ask(terminal *t, ab_str data)
 {
-    static const ab_live_field offer = {{"sec-websocket-protocol", 22},
+    static const ab_http_field offer = {{"sec-websocket-protocol", 22},
                                         {PROTOCOLS, sizeof(PROTOCOLS) - 1}};
     ab_error err = {0};
     ab_buf target;

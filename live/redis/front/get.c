@@ -70,16 +70,16 @@ static void finish(ab_redis_get *g, const char *reason)
     c->ops->go_on(c);
 }
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_redis_get *g = arg;
     uint64_t length = 0;
-    ab_str reason = ab_live_field_find(fields, count, "argobus-error");
+    ab_str reason = ab_http_field_find(fields, count, "argobus-error");
     g->status = status;
     snprintf(g->error, sizeof(g->error), "%.*s", AB_STR_ARG(reason));
     if (status != 200)
         return;
-    if (ab_str_to_u64(ab_live_field_find(fields, count, "content-length"), &length) != AB_ERR_OK ||
+    if (ab_str_to_u64(ab_http_field_find(fields, count, "content-length"), &length) != AB_ERR_OK ||
         length > AB_RESP_REPLY_BULK) {
         g->status = 502;
         snprintf(g->error, sizeof(g->error), "the answer has no length");

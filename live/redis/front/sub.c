@@ -28,7 +28,7 @@ static void tell(ab_redis_sub *s, ab_str message)
     ab_list_append(&s->conn->told, &s->told);
 }
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_redis_sub *s = arg;
     (void)fields;

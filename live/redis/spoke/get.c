@@ -252,7 +252,7 @@ static bool begin_value(want *w, ab_str *bytes)
     if (length < 0)
         return false;
     snprintf(text, sizeof(text), "%lld", (long long)length);
-    ab_live_field field = {AB_STR("content-length"), ab_str_of(text)};
+    ab_http_field field = {AB_STR("content-length"), ab_str_of(text)};
     w->left = (uint64_t)length;
     w->is_answered = true;
     if (w->stream != NULL && ab_live_stream_answer(w->stream, 200, &field, 1) != AB_ERR_OK)

@@ -9,7 +9,7 @@ bool ab_redis_spoke_refuse(ab_live_stream *s, int status, ab_str reason)
     size_t len = reason.len < sizeof(text) ? reason.len : sizeof(text);
     for (size_t i = 0; i < len; i++)
         text[i] = reason.ptr[i] >= ' ' && reason.ptr[i] <= '~' ? reason.ptr[i] : '?';
-    ab_live_field field = {AB_STR("argobus-error"), {text, len}};
+    ab_http_field field = {AB_STR("argobus-error"), {text, len}};
     if (ab_live_stream_answer(s, status, &field, len > 0) == AB_ERR_OK) {
         ab_live_stream_end(s);
         return true;

@@ -94,10 +94,10 @@ static void flush_down(ab_resource_front_request *r)
     ab_resource_front_hold(r, r->down.len, r->down_sent > before);
 }
 
-static int64_t length_of(const ab_live_field *fields, size_t count)
+static int64_t length_of(const ab_http_field *fields, size_t count)
 {
     uint64_t length = 0;
-    ab_str text = ab_live_field_find(fields, count, "content-length");
+    ab_str text = ab_http_field_find(fields, count, "content-length");
     if (text.ptr == NULL || ab_str_to_u64(text, &length) != AB_ERR_OK || length > INT64_MAX)
         return -1;
     return (int64_t)length;
@@ -111,7 +111,7 @@ static bool is_redirect(int status)
     return status >= 300 && status < 400 && status != 304;
 }
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_resource_front_request *r = arg;
     ab_http_field out[AB_LIVE_FIELDS_MAX];
@@ -128,7 +128,7 @@ static void on_answer(void *arg, int status, const ab_live_field *fields, size_t
     }
     for (size_t i = 0; i < count && kept < AB_LIVE_FIELDS_MAX; i++) {
         if (!ab_resource_fields_is_hop(fields[i].name))
-            out[kept++] = (ab_http_field){fields[i].name, fields[i].value};
+            out[kept++] = fields[i];
     }
     r->status = status;
     r->resumable = r->resumable && status == 200;

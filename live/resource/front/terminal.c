@@ -51,17 +51,17 @@ static void flush_messages(ab_resource_front_request *r)
 }
 
 /* One that the API server refused: its answer is passed on as it is. */
-static void pass_refusal(ab_resource_front_request *r, int status, const ab_live_field *fields,
+static void pass_refusal(ab_resource_front_request *r, int status, const ab_http_field *fields,
                          size_t count)
 {
-    ab_str type = ab_live_field_find(fields, count, "content-type");
+    ab_str type = ab_http_field_find(fields, count, "content-type");
     const ab_http_field out[] = {
         {AB_STR("content-type"), type.ptr == NULL ? AB_STR("text/plain") : type}};
     if (ab_https_answer(r->http, status, out, 1, -1) != AB_ERR_OK)
         ab_https_abort(r->http);
 }
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_resource_front_request *r = arg;
     char protocol[32];
@@ -72,7 +72,7 @@ static void on_answer(void *arg, int status, const ab_live_field *fields, size_t
     }
     r->status = 101;
     (void)snprintf(protocol, sizeof(protocol), "%.*s",
-                   AB_STR_ARG(ab_live_field_find(fields, count, "sec-websocket-protocol")));
+                   AB_STR_ARG(ab_http_field_find(fields, count, "sec-websocket-protocol")));
     if (ab_https_accept(r->http, protocol[0] == '\0' ? NULL : protocol) != AB_ERR_OK)
         ab_https_abort(r->http);
     else
@@ -220,13 +220,13 @@ void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_http
                                  "v4.channel.k8s.io");
         return;
     }
-    ab_live_field fields[AB_LIVE_FIELDS_MAX];
+    ab_http_field fields[AB_LIVE_FIELDS_MAX];
     size_t count = 0;
     while (count < r->fields.count) {
         fields[count] = r->fields.list[count];
         count++;
     }
-    fields[count++] = (ab_live_field){AB_STR("sec-websocket-protocol"), ab_str_of(r->offer)};
+    fields[count++] = (ab_http_field){AB_STR("sec-websocket-protocol"), ab_str_of(r->offer)};
     ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &target);
     ab_err e = ab_live_hub_request(r->front->env.hub, r->agent,

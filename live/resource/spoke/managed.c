@@ -191,7 +191,7 @@ static void take_json(ab_resource_question *q, ab_str json, int status, const ch
     ab_span_wipe(doc);
 }
 
-static void on_head(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_head(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ab_resource_question *q = arg;
     (void)fields;
@@ -226,7 +226,7 @@ static const ab_resource_call_handler READER = {on_head, on_data, on_over};
 
 static void read_path(ab_resource_question *q, step next)
 {
-    static const ab_live_field FIELDS[] = {
+    static const ab_http_field FIELDS[] = {
         {{"accept", 6}, {"application/json", 16}},
     };
     q->step = next;

@@ -130,7 +130,7 @@ static bool flush(request *r)
     return true;
 }
 
-static void answer_head(request *r, int status, const ab_live_field *fields, size_t count)
+static void answer_head(request *r, int status, const ab_http_field *fields, size_t count)
 {
     count_answer(r, status);
     r->state = ANSWER;
@@ -141,7 +141,7 @@ static void answer_head(request *r, int status, const ab_live_field *fields, siz
 /* Answer with a body at once. */
 static void answer_whole(request *r, int status, ab_str body)
 {
-    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}},
+    static const ab_http_field JSON[] = {{{"content-type", 12}, {"application/json", 16}},
                                          {{"retry-after", 11}, {"1", 1}}};
     ab_buf_clear(&r->held);
     ab_buf_put(&r->held, body);
@@ -169,7 +169,7 @@ static void answer_full(request *r)
 
 /* --- what the API server answers --- */
 
-static size_t take_fields(const ab_live_field *fields, size_t count, ab_live_field *out)
+static size_t take_fields(const ab_http_field *fields, size_t count, ab_http_field *out)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count && kept < AB_LIVE_FIELDS_MAX; i++) {
@@ -179,11 +179,11 @@ static size_t take_fields(const ab_live_field *fields, size_t count, ab_live_fie
     return kept;
 }
 
-static void on_head(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_head(void *arg, int status, const ab_http_field *fields, size_t count)
 {
-    static const ab_live_field JSON[] = {{{"content-type", 12}, {"application/json", 16}}};
+    static const ab_http_field JSON[] = {{{"content-type", 12}, {"application/json", 16}}};
     request *r = arg;
-    ab_live_field kept[AB_LIVE_FIELDS_MAX];
+    ab_http_field kept[AB_LIVE_FIELDS_MAX];
     bool events = r->map.verb == AB_RESOURCE_WATCH && status == 200;
     r->status = status;
     if (r->masks)
@@ -345,7 +345,7 @@ static void judge(request *r)
         answer_refusal(r, 400, why.text);
         return;
     }
-    ab_str type = ab_live_field_find(r->fields.list, r->fields.count, "content-type");
+    ab_str type = ab_http_field_find(r->fields.list, r->fields.count, "content-type");
     ab_resource_decision d =
         ab_resource_policy_decide(&r->spoke->env.policy, &r->map, type, ab_buf_str(&r->body), &why);
     if (d != AB_RESOURCE_REFUSED && r->spoke->env.api.ops == NULL)

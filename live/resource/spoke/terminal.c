@@ -106,7 +106,7 @@ static bool flush_up(ab_resource_terminal *t)
 
 static void refuse_with(ab_resource_terminal *t, int status, ab_str type, ab_str body)
 {
-    const ab_live_field fields[] = {{AB_STR("content-type"), type}};
+    const ab_http_field fields[] = {{AB_STR("content-type"), type}};
     t->state = REFUSED;
     ab_buf_clear(&t->up);
     ab_buf_put(&t->up, body);
@@ -152,7 +152,7 @@ static void flush_down(ab_resource_terminal *t)
 static void on_open(void *arg, const char *protocol)
 {
     ab_resource_terminal *t = arg;
-    const ab_live_field fields[] = {
+    const ab_http_field fields[] = {
         {AB_STR("sec-websocket-protocol"), ab_str_of(protocol == NULL ? "" : protocol)}};
     t->state = OPEN;
     note_move(t);
@@ -388,7 +388,7 @@ void ab_resource_spoke_serve_terminal(void *arg, ab_live_stream *s, const ab_liv
         free_terminal(t);
         return;
     }
-    offer(t, ab_live_field_find(from->fields, from->count, "sec-websocket-protocol"));
+    offer(t, ab_http_field_find(from->fields, from->count, "sec-websocket-protocol"));
     ab_live_stream_serve(s, &STREAM, t);
     judge(t);
 }

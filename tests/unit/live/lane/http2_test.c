@@ -41,12 +41,12 @@ typedef struct end {
 
 static int64_t now = 1000;
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     ear *e = arg;
     e->status = status;
     e->answers++;
-    ab_str type = ab_live_field_find(fields, count, "content-type");
+    ab_str type = ab_http_field_find(fields, count, "content-type");
     snprintf(e->text, sizeof(e->text), "%.*s", AB_STR_ARG(type));
 }
 
@@ -106,7 +106,7 @@ static void end_on_request(void *arg, ab_live_stream *s, const ab_live_request *
     heard->stream = s;
     snprintf(heard->text, sizeof(heard->text), "%.*s %.*s %.*s %.*s %d", AB_STR_ARG(r->service),
              AB_STR_ARG(r->method), AB_STR_ARG(r->path),
-             AB_STR_ARG(ab_live_field_find(r->fields, r->count, "accept")), (int)r->deadline_ms);
+             AB_STR_ARG(ab_http_field_find(r->fields, r->count, "accept")), (int)r->deadline_ms);
     ab_live_stream_serve(s, &handler, heard);
 }
 
@@ -179,7 +179,7 @@ static int tear_down(void **state)
 
 static ear *ask(ends *p, size_t i, int64_t deadline_ms)
 {
-    const ab_live_field fields[] = {{AB_STR("accept"), AB_STR("application/json")}};
+    const ab_http_field fields[] = {{AB_STR("accept"), AB_STR("application/json")}};
     const ab_live_request r = {.service = AB_STR("kubernetes"),
                                .method = AB_STR("GET"),
                                .path = AB_STR("/api/v1/pods?limit=1"),
@@ -203,7 +203,7 @@ static void a_request_is_answered(void **state)
     assert_string_equal(agent->text, "kubernetes GET /api/v1/pods?limit=1 application/json 5000");
     assert_true(ab_str_is(ab_buf_str(&agent->data), "question"));
     assert_int_equal(agent->ends, 1);
-    const ab_live_field fields[] = {{AB_STR("content-type"), AB_STR("text/plain")}};
+    const ab_http_field fields[] = {{AB_STR("content-type"), AB_STR("text/plain")}};
     assert_int_equal(ab_live_stream_answer(agent->stream, 404, fields, 1), AB_ERR_OK);
     assert_int_equal(ab_live_stream_answer(agent->stream, 200, NULL, 0), AB_ERR_CLOSED);
     assert_int_equal(ab_live_stream_send(agent->stream, AB_STR("answer")), AB_ERR_OK);
@@ -351,7 +351,7 @@ static void no_more_streams_are_begun_than_there_may_be(void **state)
 static void a_request_that_cannot_be_sent_is_invalid(void **state)
 {
     ends *p = *state;
-    const ab_live_field fields[] = {{AB_STR("accept"), AB_STR("a\r\nb: c")}};
+    const ab_http_field fields[] = {{AB_STR("accept"), AB_STR("a\r\nb: c")}};
     ab_live_request r = {.service = AB_STR("x"),
                          .method = AB_STR("GET"),
                          .path = AB_STR("/"),

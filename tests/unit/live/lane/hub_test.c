@@ -149,7 +149,7 @@ static void run_until_over(pair *p, const ear *e)
 
 /* ----- who hears ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     (void)fields, (void)count;
     ((ear *)arg)->status = status;

@@ -11,12 +11,12 @@
 static void a_field_is_found_by_its_name(void **state)
 {
     (void)state;
-    const ab_live_field fields[] = {
+    const ab_http_field fields[] = {
         {AB_STR("accept"), AB_STR("a/b")}, {AB_STR("x"), AB_STR("")}, {AB_STR("x"), AB_STR("2")}};
-    assert_true(ab_str_is(ab_live_field_find(fields, 3, "accept"), "a/b"));
-    assert_true(ab_str_is(ab_live_field_find(fields, 3, "x"), ""));
-    assert_null(ab_live_field_find(fields, 3, "accep").ptr);
-    assert_null(ab_live_field_find(fields, 0, "x").ptr);
+    assert_true(ab_str_is(ab_http_field_find(fields, 3, "accept"), "a/b"));
+    assert_true(ab_str_is(ab_http_field_find(fields, 3, "x"), ""));
+    assert_null(ab_http_field_find(fields, 3, "accep").ptr);
+    assert_null(ab_http_field_find(fields, 0, "x").ptr);
 }
 
 int main(void)

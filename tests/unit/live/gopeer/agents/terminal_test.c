@@ -78,7 +78,7 @@ static const ab_side_ops ops = {side_send, side_flow, side_flow, side_finish, si
 
 /* ----- the viewer ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     (void)fields, (void)count;
     ((fixture *)arg)->status = status;

@@ -33,7 +33,7 @@ void bed_asked_only(bed *b, size_t count)
 
 void bed_answer(asked *a, int status, const char *name, const char *value)
 {
-    const ab_live_field field = {ab_str_of(name), ab_str_of(value)};
+    const ab_http_field field = {ab_str_of(name), ab_str_of(value)};
     assert_non_null(a->stream);
     assert_int_equal(ab_live_stream_answer(a->stream, status, &field, name != NULL), AB_ERR_OK);
 }

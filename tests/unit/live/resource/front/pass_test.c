@@ -166,7 +166,7 @@ static void a_log_that_is_not_answered_is_refused_when_its_agent_does_not_come_b
 static void a_redirect_of_an_agent_is_not_passed_on(void **state)
 {
     static const int statuses[] = {300, 301, 302, 303, 307, 308};
-    static const ab_live_field elsewhere[] = {
+    static const ab_http_field elsewhere[] = {
         {{"location", 8}, {"http://elsewhere/agents/w2/api", 30}}};
     bed *b = *state;
     ab_buf out;

@@ -23,7 +23,7 @@
 /* A terminal that the agent's API server has accepted. */
 static int open_terminal(bed *b)
 {
-    static const ab_live_field chosen = {{"sec-websocket-protocol", 22}, {"v5.channel.k8s.io", 17}};
+    static const ab_http_field chosen = {{"sec-websocket-protocol", 22}, {"v5.channel.k8s.io", 17}};
     ab_buf out;
     ab_buf_init(&out, 65536);
     size_t before = b->agent.count;

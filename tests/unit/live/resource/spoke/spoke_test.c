@@ -72,7 +72,7 @@ static ab_resource_call *begin(void *self, const ab_resource_call_request *reque
     snprintf(c->method, sizeof(c->method), "%s", request->method);
     snprintf(c->target, sizeof(c->target), "%.*s", AB_STR_ARG(request->target));
     snprintf(c->accept, sizeof(c->accept), "%.*s",
-             AB_STR_ARG(ab_live_field_find(request->fields, request->count, "accept")));
+             AB_STR_ARG(ab_http_field_find(request->fields, request->count, "accept")));
     return c;
 }
 
@@ -118,7 +118,7 @@ static void server_ends(fixture *f, ab_err code)
 
 /* ----- the principal ----- */
 
-static void on_answer(void *arg, int status, const ab_live_field *fields, size_t count)
+static void on_answer(void *arg, int status, const ab_http_field *fields, size_t count)
 {
     (void)fields, (void)count;
     ((fixture *)arg)->status = status;
@@ -155,7 +155,7 @@ static void begin_asking(fixture *f, const char *method, const char *path)
 {
     const char *type =
         strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
-    const ab_live_field fields[] = {
+    const ab_http_field fields[] = {
         {AB_STR("accept"), AB_STR("application/vnd.kubernetes.protobuf")},
         {AB_STR("content-type"), ab_str_of(type)}};
     const ab_live_request request = {.service = AB_STR(AB_RESOURCE_SERVICE),

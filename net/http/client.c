@@ -15,12 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define KEPT 32 /* connections, at least */
+
 static void free_call(ab_http_call *c)
 {
     curl_easy_cleanup(c->easy);
     curl_slist_free_all(c->headers);
     curl_slist_free_all(c->connect_to);
     free(c);
+}
+
+/* curl keeps four connections for each call under way. With HTTP/1.1, when few are, it would close
+ * those that the next burst of calls needs, and every new one costs both ends a TLS handshake. */
+static void keep_connections(ab_http *h)
+{
+    long four_each = 4 * (long)h->added;
+    curl_multi_setopt(ab_http_loop_multi(h->curl), CURLMOPT_MAXCONNECTS,
+                      four_each < KEPT ? (long)KEPT : four_each);
 }
 
 /* Out of the list and out of curl; never from inside curl. */
@@ -30,6 +41,8 @@ static void detach(ab_http_call *c)
     if (!c->added)
         return;
     curl_multi_remove_handle(ab_http_loop_multi(c->http->curl), c->easy);
+    c->http->added--;
+    keep_connections(c->http);
     if (!c->http->only_http1)
         ab_http_loop_nudge(c->http->curl);
 }
@@ -108,6 +121,7 @@ static void give_up_connections(ab_http *h)
     }
     ab_http_loop_free(h->curl);
     h->curl = fresh;
+    h->added = 0;
 }
 
 /* Whether the connection of a call that is over is to be taken for dead.
@@ -167,6 +181,8 @@ static void finish_no_memory(ab_http_call *c)
 static bool add_call(ab_http_call *c)
 {
     c->added = curl_multi_add_handle(ab_http_loop_multi(c->http->curl), c->easy) == CURLM_OK;
+    c->http->added += c->added ? 1 : 0;
+    keep_connections(c->http);
     return c->added;
 }
 

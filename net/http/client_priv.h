@@ -41,6 +41,7 @@ struct ab_http {
     char *sni;       /* or NULL */
     uv_timer_t idle; /* due when the first call may have been idle for too long */
     LIST_HEAD(, ab_http_call) calls;
+    size_t added;    /* of them, those that curl has */
     uint64_t heard;  /* when something came last, of any call */
     bool is_http1;   /* what came last: each call has a connection, which ends with it */
     bool only_http1; /* as the options say: no call has read what another one waits for */

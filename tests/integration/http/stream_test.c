@@ -295,6 +295,24 @@ static void the_head_of_an_answer_is_told_before_its_body(void **state)
     close_world(&w);
 }
 
+/* A TLS handshake costs each end more than the call. */
+static void connections_of_a_burst_are_there_for_the_next_one(void **state)
+{
+    enum { BURST = 12 };
+    (void)state;
+    world w;
+    call c[BURST] = {0};
+    open_world(&w, "client", AB_TLS_CLIENT_CERT_REQUIRE);
+    for (size_t i = 0; i < BURST; i++)
+        start(&w, &c[i], "/hello", (ab_http_request){0});
+    for (size_t i = 0; i < BURST; i++)
+        run_until_done(&w, &c[i]);
+    hello(&w, &c[0]);
+    run_until_quiet(&w, &c[0].came);
+    assert_int_equal(ab_https_server_connections(w.server), BURST);
+    close_world(&w);
+}
+
 static void a_paused_answer_holds_up_the_server_and_nobody_else(void **state)
 {
     (void)state;
@@ -434,6 +452,7 @@ int main(void)
         cmocka_unit_test(the_client_certificate_names_who_asks),
         cmocka_unit_test(a_certificate_of_a_stranger_is_refused),
         cmocka_unit_test(the_head_of_an_answer_is_told_before_its_body),
+        cmocka_unit_test(connections_of_a_burst_are_there_for_the_next_one),
         cmocka_unit_test(a_paused_answer_holds_up_the_server_and_nobody_else),
         cmocka_unit_test(a_paused_call_is_not_taken_for_silent),
         cmocka_unit_test(a_body_of_a_request_can_be_held_up),

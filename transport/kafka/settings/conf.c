@@ -20,6 +20,7 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
                            ab_error *err)
 {
     char linger[NUMBER], timeout[NUMBER], largest[NUMBER], batch[NUMBER];
+    const char *codec = ab_config_str(s->config, "kafka.compression");
     print(s->linger_ms, linger);
     print(ab_config_int(s->config, "kafka.delivery-timeout"), timeout);
     print(s->message_max_bytes, largest);
@@ -34,7 +35,7 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
         {"queue.buffering.max.kbytes", "2147483647", NULL},
         {"queue.buffering.max.messages", "10000000", NULL},
         {"batch.size", batch, NULL},
-        {"compression.type", ab_config_str(s->config, "kafka.compression"), "kafka.compression"},
+        {"compression.type", live ? "none" : codec, "kafka.compression"}, /* live is sealed */
         /* Where the topic takes as much, a batch is never refused for one event in it. */
         {"message.max.bytes", largest, "kafka.message-max"},
         /* Each request has a buffer of that size, also those with one hello, of which a fleet that

@@ -99,12 +99,14 @@ static void state_is_produced_safely_and_live_at_once(void **state)
     assert_has(&l, AB_KAFKA_PRODUCER, "message.timeout.ms", "120000");
     assert_has(&l, AB_KAFKA_PRODUCER, "message.max.bytes", "1048576");
     assert_has(&l, AB_KAFKA_PRODUCER, "linger.ms", "0");
+    assert_has(&l, AB_KAFKA_PRODUCER, "compression.codec", "lz4");
     assert_has(&l, AB_KAFKA_PRODUCER, "socket.nagle.disable", "true");
     assert_has(&l, AB_KAFKA_PRODUCER, "queue.buffering.max.kbytes", "2147483647");
     assert_int_equal(l.settings.queue_bytes, 16 * 1024 * 1024);
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "enable.idempotence", "false");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "acks", "1");
     assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "linger.ms", "0");
+    assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "compression.codec", "none");
     unload(&l);
 }
 

@@ -305,6 +305,39 @@ void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requ
                                   observed);
 }
 
+/* --- confirmed --- */
+
+static void log_unknown(struct peer *peer)
+{
+    int64_t held = 0;
+    if (ab_principal_may_log(peer, &held))
+        AB_WARN(peer->principal->env.log, SYNC,
+                "the deletions that the agent holds back cannot be confirmed: its version does not "
+                "say which they are; upgrade the agent",
+                AB_KV("agent", peer->name), AB_KV("held_back", held));
+}
+
+/* It covers the objects that were told with the token: it takes effect where exactly these are held
+ * still. */
+ab_err ab_principal_confirm(ab_principal *p, const char *agent, ab_str token)
+{
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    if (peer == NULL || peer->hold.others || token.len == 0 || !ab_str_is(token, peer->hold.token))
+        return AB_ERR_NOTFOUND;
+    if (peer->hold.told.unknown) {
+        log_unknown(peer);
+        return AB_ERR_UNSUPPORTED;
+    }
+    /* One that was begun without it would use it up. */
+    ab_resync_queue_stop(&peer->resync.turn);
+    peer->sweep.confirmed = peer->sweep.held.set;
+    peer->hold.confirmed = peer->hold.unsent.set;
+    ab_sweep_again(&peer->sweep);
+    ab_principal_sweep(peer);
+    ab_resync_queue_due(&peer->resync.turn, "confirmed");
+    return AB_ERR_OK;
+}
+
 /* --- shown --- */
 
 struct shown {

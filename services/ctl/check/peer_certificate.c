@@ -134,8 +134,7 @@ static const char *peer_remedy(const ab_setup *s)
 {
     return s->is_kafka ? "renew it at the brokers; if it is valid, correct the clock of this host"
                        : "renew it at the principal (argobusctl pki renew FILE); if it is valid, "
-                         "correct the "
-                         "clock of this host";
+                         "correct the clock of this host";
 }
 
 bool ab_own_certificate_explain(const SSL *ssl, const ab_setup *s, ab_findings *out)

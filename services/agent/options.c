@@ -89,8 +89,7 @@ static const ab_option rows[] = {
      .max = 1000000000,
      .help = "Mass-deletion guard of an autonomous agent: deletions are held back until "
              "argobusctl resync --agent NAME --confirm TOKEN at the principal if they are more "
-             "than this, "
-             "and more than sync.max-deletions-percent of the published objects, within "
+             "than this, and more than sync.max-deletions-percent of the published objects, within "
              "sync.deletions-window."},
 };
 static const ab_options own = {rows, sizeof(rows) / sizeof(rows[0])};

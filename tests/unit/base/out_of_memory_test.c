@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each allocation fails once, in turn: the call says NOMEM, nothing leaks (the address sanitizer
- * looks), and what was there before is unharmed. The linker puts the functions below before those
- * of the C library.
+ * looks), and what was there before is unharmed.
  */
 #include "base/core/map.h"
 #include "base/json/object.h"
 #include "base/yaml/yaml.h"
+#include "tests/unit/scarce.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,35 +16,6 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long allocations_left = -1; /* negative: all succeed */
-
-static bool is_refused(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return is_refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return is_refused() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return is_refused() ? NULL : __real_realloc(old, size);
-}
 
 #define OBJECT                                                                                     \
     "{\"kind\":\"A\",\"metadata\":{\"name\":\"n\",\"namespace\":\"s\",\"\\u0061\":[1,2,3,\"\\n\"]" \
@@ -59,10 +30,10 @@ static void fail_each_allocation(ab_err (*work)(void))
     long failed = 0;
     bool reached = true;
     for (long n = 0; reached; n++) {
-        allocations_left = n;
+        scarce_allocations_left = n;
         ab_err e = work();
-        reached = allocations_left < 0;
-        allocations_left = -1;
+        reached = scarce_allocations_left < 0;
+        scarce_allocations_left = -1;
         assert_true(e == AB_ERR_OK || (reached && e == AB_ERR_NOMEM));
         failed += e != AB_ERR_OK;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/resource/spoke/mask.h"
+#include "tests/unit/scarce.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,36 +9,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-/* The linker puts these before those of the C library. */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long allocations_left = -1; /* negative: all succeed */
-
-static bool is_refused(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return is_refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return is_refused() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-    return is_refused() ? NULL : __real_realloc(old, size);
-}
 
 /* All of `json` in pieces of `step` bytes; the text that comes out, owned by the caller. */
 static ab_err mask(const char *json, bool events, size_t step, char **text)
@@ -246,12 +217,12 @@ static void no_value_is_passed_on_when_memory_is_short(void **state)
         ab_error err = {0};
         ab_buf_init(&out, 4096);
         ab_resource_mask_init(&m, false);
-        allocations_left = i;
+        scarce_allocations_left = i;
         ab_err e = ab_resource_mask_feed(&m, AB_STR(APPLIED), &out, &err);
         if (e == AB_ERR_OK)
             e = ab_resource_mask_end(&m, &out, &err);
-        refused = allocations_left < 0;
-        allocations_left = -1;
+        refused = scarce_allocations_left < 0;
+        scarce_allocations_left = -1;
         assert_null(memmem(ab_buf_str(&out).ptr, out.len, "eA==", 4));
         assert_true(refused || e == AB_ERR_OK);
         ab_resource_mask_fini(&m);

@@ -23,6 +23,7 @@
 #define WARM_UP   AB_BENCH_LIVE_WARM_UP
 #define RATE      2000 /* calls of a round */
 #define ROUNDS    5
+#define YOUNG     20 /* rounds in which a new broker compiles itself: half of its CPU time */
 #define AT_ONCE   64
 #define SMALL     AB_BENCH_LIVE_SMALL
 #define LARGE     1000000
@@ -224,7 +225,7 @@ static bool get_many(live_case *c)
         .at = &c->bare, .method = "GET", .path = ONE, .count = RATE, .at_once = AT_ONCE};
     ab_bench_live_calls through = bare;
     through.at = &c->through;
-    if (!take_turns(&bare, &through, 1)) /* to warm up */
+    if (!take_turns(&bare, &through, YOUNG))
         return false;
     double cpu_s = ab_bench_cpu(c->site.principal.pid);
     if (!take_turns(&bare, &through, ROUNDS))

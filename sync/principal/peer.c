@@ -25,6 +25,7 @@ void ab_principal_peer_free(void *value)
     ab_link_remove(&peer->in_watched);
     ab_link_remove(&peer->in_open);
     ab_link_remove(&peer->in_waiting);
+    ab_link_remove(&peer->in_counting);
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     ab_map_free(peer->unsendable, free);
@@ -67,6 +68,7 @@ ab_err ab_principal_add_agent(ab_principal *p, const char *agent)
     ab_link_init(&peer->in_watched);
     ab_link_init(&peer->in_open);
     ab_link_init(&peer->in_waiting);
+    ab_link_init(&peer->in_counting);
     ab_inbox_init(&peer->held);
     ab_sweep_init(&peer->sweep, p->env.guard);
     peer->records = ab_agent_records_use(p, ab_str_of(agent));

@@ -59,6 +59,7 @@ ab_err ab_principal_new(const ab_principal_env *env, ab_principal **out)
     ab_link_init(&p->open);
     ab_link_init(&p->watched);
     ab_link_init(&p->waiting);
+    ab_link_init(&p->counting);
     ab_resync_queue_init(&p->resyncs,
                          &(ab_resync_env){.role = &ab_principal_resync_role,
                                           .clock = env->clock,

@@ -87,7 +87,7 @@ struct peer {
     ab_link in_open;       /* while it takes the hub's objects */
     uint64_t asked;        /* principal.asks when it last wanted shared objects */
     ab_link in_waiting;    /* while Secrets wait for its certificate, or may */
-    bool waiting_due;      /* how many do is to be counted */
+    ab_link in_counting;   /* while how many do is to be counted */
     size_t waiting;        /* how many do */
     int64_t waiting_since; /* mono_ms; 0 = none does */
     bool waiting_logged;   /* it was logged that some do */
@@ -146,6 +146,7 @@ struct ab_principal {
     uint64_t notes;       /* how many versions of shared objects the store has shown */
     ab_link watched;      /* agents that the next tick looks at */
     ab_link waiting;      /* agents for whose certificate Secrets wait, or may */
+    ab_link counting;     /* those of them for which it is to be counted how many */
     bool compare_first;   /* ab_principal_compare_first */
     bool listed;
     bool synced;

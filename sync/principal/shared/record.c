@@ -96,8 +96,10 @@ ab_err ab_principal_shared_note_project(struct shared *s, const ab_object *hub)
 
 void ab_principal_shared_count_again(struct peer *peer)
 {
-    peer->waiting_due = true;
-    ab_list_append(&peer->principal->waiting, &peer->in_waiting);
+    if (!ab_link_is_in_use(&peer->in_waiting))
+        ab_list_append(&peer->principal->waiting, &peer->in_waiting);
+    if (!ab_link_is_in_use(&peer->in_counting)) /* else it keeps its turn */
+        ab_list_append(&peer->principal->counting, &peer->in_counting);
 }
 
 void ab_principal_shared_look_again(struct shared *s, bool for_all)

@@ -21,6 +21,9 @@
 
 #define WAITING_LOG_MS 30000
 
+/* Objects that a tick goes over to count, but for those of the last agent. */
+#define COUNTED_MAX 100000
+
 /* --- whom it concerns --- */
 
 /* Is it an AppProject? */
@@ -127,7 +130,7 @@ static void distribute(struct shared *s, const ab_object *hub)
 static void count_all_again(const ab_principal *p)
 {
     for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i))
-        AB_LINK_OF(i.link, struct peer, in_waiting)->waiting_due = true;
+        ab_principal_shared_count_again(AB_LINK_OF(i.link, struct peer, in_waiting));
 }
 
 /* Nor is there anything that cannot be sent. */
@@ -377,7 +380,6 @@ static void show_waiting(struct peer *peer)
     ab_metric_set(ab_metric_get(p->env.metrics, AB_METRIC_GAUGE, "argobus_secrets_waiting",
                                 "Secrets that wait for a certificate to seal them to.", &label, 1),
                   (double)count);
-    peer->waiting_due = false;
     peer->waiting = count;
     if (count == 0)
         peer->waiting_since = 0;
@@ -400,12 +402,23 @@ static void log_waiting(struct peer *peer)
     peer->waiting_logged = long_enough;
 }
 
-void ab_principal_shared_tick(const ab_principal *p)
+/* One changed Secret may have every agent counted. */
+static void count_due(ab_principal *p)
 {
+    for (size_t counted = 0; counted < COUNTED_MAX && ab_link_is_in_use(&p->counting);) {
+        struct peer *peer = AB_LINK_OF(ab_list_pop(&p->counting), struct peer, in_counting);
+        counted += lacks_certificate(peer) ? ab_map_count(p->shared) : 1;
+        show_waiting(peer);
+    }
+}
+
+void ab_principal_shared_tick(ab_principal *p)
+{
+    count_due(p);
     for (ab_list_iter i = ab_list_first(&p->waiting); i.link != NULL; ab_list_next(&i)) {
         struct peer *peer = AB_LINK_OF(i.link, struct peer, in_waiting);
-        if (peer->waiting_due)
-            show_waiting(peer);
+        if (ab_link_is_in_use(&peer->in_counting))
+            continue; /* its number is of before */
         log_waiting(peer);
         if (peer->waiting == 0)
             ab_link_remove(&peer->in_waiting);

@@ -15,8 +15,9 @@ void ab_principal_shared_on_deleted(ab_principal *p, const ab_object *object, bo
 enum verdict { NOT_FOR_IT, FOR_IT, NOT_KNOWN_YET };
 /** Is this object for that agent? */
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key);
-/** Show how many Secrets wait for a certificate. */
-void ab_principal_shared_tick(const ab_principal *p);
+/** Show how many Secrets wait for a certificate: agents that are too many for one tick are counted
+ * in the next ones, in turn. */
+void ab_principal_shared_tick(ab_principal *p);
 
 /* record.c: they are looked at again */
 /** Does the hub have this object? */

@@ -16,6 +16,7 @@
 #define MARK_KEY     "ConfigMap/"
 #define APP_KEY      "Application/"
 #define PROJECT_KEY  "AppProject/"
+#define SECRET_KEY   "Secret/"
 #define NAMESPACE    "argocd"
 #define TEXT_MAX     1024
 
@@ -117,6 +118,20 @@ static ab_object *application(const char *agent, size_t app)
     return ab_object_parse(ab_str_of(text), &object, NULL) == AB_ERR_OK ? object : NULL;
 }
 
+/* Its version is the time. */
+static ab_object *secret(const ab_bench_core_hub *h, size_t number)
+{
+    char text[TEXT_MAX];
+    ab_object *object = NULL;
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"secret-%zu\","
+             "\"namespace\":\"" NAMESPACE "\",\"uid\":\"secret-%zu\",\"resourceVersion\":"
+             "\"%lld\",\"labels\":{\"" AB_LABEL_SECRET_TYPE "\":\"repository\"}},"
+             "\"data\":{\"project\":\"cHJvamVjdC0w\"}}",
+             number, number, (long long)h->ms);
+    return ab_object_parse(ab_str_of(text), &object, NULL) == AB_ERR_OK ? object : NULL;
+}
+
 /* The number at the end of "Application/<agent>/app-<number>". */
 static size_t number_of(ab_str key)
 {
@@ -145,6 +160,8 @@ static ab_object *stored(const ab_bench_core_hub *h, ab_str key)
         return stored_mark(h, key);
     if (ab_str_starts(key, PROJECT_KEY))
         return project(number_of(key));
+    if (ab_str_starts(key, SECRET_KEY))
+        return secret(h, number_of(key));
     const char *from = key.ptr + sizeof(APP_KEY) - 1;
     const char *slash = memchr(from, '/', key.len - (size_t)(from - key.ptr));
     snprintf(agent, sizeof(agent), "%.*s", (int)(slash - from), from);
@@ -319,6 +336,16 @@ static void take_all(ab_bench_core_hub *h, size_t agent)
 
 /* --- what happens --- */
 
+/* Takes the object. */
+static void list(ab_bench_core_hub *h, ab_object *object)
+{
+    if (object == NULL)
+        fail(h, "an object cannot be made");
+    else
+        ab_principal_on_updated(h->principal, object);
+    ab_object_unref(object);
+}
+
 void ab_bench_core_settle(ab_bench_core_hub *h)
 {
     while (!h->failed && (h->answers != NULL || h->woken_count > 0)) {
@@ -356,9 +383,9 @@ void ab_bench_core_report(ab_bench_core_hub *h, size_t agent)
     deliver(h, agent, made(&h->agents[agent], &d, 2));
 }
 
-void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app)
+/* Takes the object. */
+static void delete (ab_bench_core_hub *h, ab_object *object)
 {
-    ab_object *object = application(h->agents[agent].name, app);
     if (object == NULL) {
         fail(h, "an object cannot be made");
         return;
@@ -367,6 +394,23 @@ void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app)
     ab_principal_on_deleted(h->principal, object, true);
     end_turn(h, begun);
     ab_object_unref(object);
+}
+
+void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app)
+{
+    delete (h, application(h->agents[agent].name, app));
+}
+
+void ab_bench_core_put_secret(ab_bench_core_hub *h, size_t number)
+{
+    int64_t begun = cpu_ns();
+    list(h, secret(h, number));
+    end_turn(h, begun);
+}
+
+void ab_bench_core_delete_secret(ab_bench_core_hub *h, size_t number)
+{
+    delete (h, secret(h, number));
 }
 
 void ab_bench_core_caught_up(ab_bench_core_hub *h, size_t agent)
@@ -398,16 +442,6 @@ void ab_bench_core_release(ab_bench_core_hub *h)
 
 /* --- beginning and end --- */
 
-/* Takes the object. */
-static void list(ab_bench_core_hub *h, ab_object *object)
-{
-    if (object == NULL)
-        fail(h, "an object cannot be made");
-    else
-        ab_principal_on_updated(h->principal, object);
-    ab_object_unref(object);
-}
-
 static void held(void *arg, const char *agent, size_t count, const char *token)
 {
     (void)arg;
@@ -427,7 +461,6 @@ static bool start(ab_bench_core_hub *h)
                     .fatal = fatal,
                     .held = held,
                     .arg = h},
-        .sealing.off = true,
         .clock = &h->clock,
         .metrics = h->metrics,
         .source = AB_SOURCE_PRINCIPAL,

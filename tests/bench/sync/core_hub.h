@@ -54,6 +54,11 @@ void ab_bench_core_caught_up(ab_bench_core_hub *h, size_t agent);
 void ab_bench_core_hello(ab_bench_core_hub *h, size_t agent);
 /** The store tells that one of its Applications was deleted. */
 void ab_bench_core_delete(ab_bench_core_hub *h, size_t agent, size_t app);
+/** The store tells that there is a repository Secret of the first AppProject, or that it has
+ * changed. No agent has a certificate to seal it to. Settle before the next tick. */
+void ab_bench_core_put_secret(ab_bench_core_hub *h, size_t number);
+/** The store tells that it was deleted. */
+void ab_bench_core_delete_secret(ab_bench_core_hub *h, size_t number);
 /** 250 ms later. @return what the turn took, nanoseconds */
 int64_t ab_bench_core_tick(ab_bench_core_hub *h);
 /** The store answers the writes of statuses. */

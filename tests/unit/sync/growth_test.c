@@ -173,6 +173,81 @@ static void a_deletion_costs_the_same_with_3000_agents_as_with_30(void **state)
     assert_int_equal(visits_of_deletion(3000), visits_of_deletion(30));
 }
 
+/* --- Secrets that wait for certificates --- */
+
+#define SECRETS     1000
+#define COUNTED_MAX 100000 /* objects that one tick goes over to count */
+
+/* Several ticks, if each goes over no more than that. */
+#define WITHOUT_CERTIFICATE 250
+
+static void open_with_secrets(ab_bench_core_hub *h)
+{
+    assert_true(ab_bench_core_open(h, WITHOUT_CERTIFICATE));
+    (void)each(h, ab_bench_core_ready);
+    for (size_t i = 0; i < SECRETS; i++)
+        ab_bench_core_put_secret(h, i);
+    ab_bench_core_settle(h);
+}
+
+/* @return how many agents are shown to wait for so many Secrets */
+static size_t waiting_for(const ab_bench_core_hub *h, size_t secrets)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < h->count; i++)
+        n += ab_principal_secrets_waiting(h->principal, h->agents[i].name) == secrets;
+    return n;
+}
+
+/* @return how many agents were counted in it */
+static size_t tick_that_counts(ab_bench_core_hub *h, size_t secrets)
+{
+    size_t before = waiting_for(h, secrets);
+    visits = 0;
+    ab_bench_core_tick(h);
+    assert_true(taken() < COUNTED_MAX + 2 * SECRETS);
+    ab_bench_core_settle(h);
+    return waiting_for(h, secrets) - before;
+}
+
+static void a_tick_goes_over_no_more_secrets_than_it_may(void **state)
+{
+    ab_bench_core_hub h;
+    (void)state;
+    open_with_secrets(&h);
+    size_t counted = tick_that_counts(&h, SECRETS);
+    assert_true(counted > 0 && counted < WITHOUT_CERTIFICATE / 2);
+    (void)tick_that_counts(&h, SECRETS);
+    (void)tick_that_counts(&h, SECRETS);
+    assert_int_equal(waiting_for(&h, SECRETS), WITHOUT_CERTIFICATE);
+    assert_true(tick(&h) < 2 * WITHOUT_CERTIFICATE); /* nothing is left to count */
+    assert_false(h.failed);
+    ab_bench_core_close(&h);
+}
+
+/* What changes in each tick has all agents counted again. */
+static void every_agent_has_its_secrets_counted(void **state)
+{
+    ab_bench_core_hub h;
+    (void)state;
+    open_with_secrets(&h);
+    for (int i = 0; i < 3; i++) {
+        (void)tick_that_counts(&h, SECRETS);
+        ab_bench_core_put_secret(&h, 0);
+        ab_bench_core_settle(&h);
+    }
+    assert_int_equal(waiting_for(&h, SECRETS), WITHOUT_CERTIFICATE);
+    ab_bench_core_delete_secret(&h, 1);
+    (void)tick_that_counts(&h, SECRETS - 1);
+    ab_principal_remove_agent(h.principal, h.agents[0].name);
+    ab_principal_remove_agent(h.principal, h.agents[h.count - 1].name);
+    for (int i = 0; i < 3; i++)
+        (void)tick_that_counts(&h, SECRETS - 1);
+    assert_int_equal(waiting_for(&h, SECRETS - 1), WITHOUT_CERTIFICATE - 2);
+    assert_false(h.failed);
+    ab_bench_core_close(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +255,8 @@ int main(void)
         cmocka_unit_test(a_hello_goes_over_nothing),
         cmocka_unit_test(a_tick_goes_over_neither_objects_nor_agents),
         cmocka_unit_test(a_deletion_costs_the_same_with_3000_agents_as_with_30),
+        cmocka_unit_test(a_tick_goes_over_no_more_secrets_than_it_may),
+        cmocka_unit_test(every_agent_has_its_secrets_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@ typedef struct {
     ab_live_stream *stream; /* NULL: over */
     bool is_replied;
     bool is_answered; /* the stream, with a value */
+    bool was_full;    /* what is kept of it */
     uint64_t left;    /* bytes of the value that have not come */
     ab_buf rest;      /* came, and the stream takes it later */
     size_t key_len;
@@ -161,7 +162,7 @@ static void set_slow(conn *c)
     ab_redis_values *v = c->values;
     conn *next = take_conn(v);
     if (next == NULL)
-        return; /* the others wait */
+        return; /* the others wait for this value */
     if (v->slow_count == AB_REDIS_SPOKE_SLOW_MAX)
         break_off_stalest(v);
     v->shared = next;
@@ -183,10 +184,13 @@ static void set_slow(conn *c)
 /* The redis is read as long as the value that it is at is taken. */
 static void pace(conn *c)
 {
-    const want *w = first_of(&c->sent);
+    want *w = first_of(&c->sent);
     bool full = w != NULL && w->rest.len >= HELD;
-    if (full && !c->is_slow)
+    /* Once for each value: a connection that cannot be made has read its certificates. */
+    if (full && !w->was_full) {
+        w->was_full = true;
         set_slow(c);
+    }
     ab_redis_client_pause(c->client, full);
 }
 

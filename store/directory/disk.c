@@ -127,8 +127,7 @@ ab_err ab_temp_write(int meta, int slot, mode_t mode, ab_str text, ab_temp *out,
     if (fd < 0)
         return fail(err, errno, "make", t.name);
     int number = ab_file_write_fd(fd, text);
-    if (close(fd) != 0 && number == 0)
-        number = errno;
+    (void)close(fd); /* fsync has told all that it could */
     if (number != 0) {
         ab_temp_drop(meta, &t);
         /* EFBIG is the process's file size limit: as little room as a full disk. */

@@ -93,8 +93,7 @@ static ab_err next_text(const job *j, ab_str json, ab_buf *out)
 static void note_text(job *j, ab_str text, bool adds)
 {
     ab_dir_op *op = j->op;
-    op->digest = (ab_digest){0};
-    if (text.len > 0 && ab_digest_of(text, &op->digest) != AB_ERR_OK)
+    if (text.len == 0 || ab_digest_of(text, &op->digest) != AB_ERR_OK)
         op->digest = (ab_digest){0};
     if (op->whole)
         op->documents = text.len > 0 ? 1 : 0;

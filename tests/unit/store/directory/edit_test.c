@@ -588,6 +588,21 @@ static void an_apply_on_an_older_version_than_the_file_is_a_conflict(void **stat
     world_free(w);
 }
 
+/* What the sidecar still says of it makes it no object. */
+static void an_apply_on_the_uid_of_what_a_person_has_just_removed_is_a_conflict(void **state)
+{
+    (void)state;
+    world *w = begin();
+    result made = do_apply(w, APP("guestbook", "{\"a\":1}"), NULL);
+    ab_store_condition condition = {.uid = ab_object_uid(made.object)};
+    person_removes(w, FILE_NAME);
+    result r = do_apply(w, APP("guestbook", "{\"a\":2}"), &condition);
+    assert_int_equal(r.code, AB_ERR_CONFLICT);
+    assert_null(text_of(w, FILE_NAME));
+    result_fini(&made);
+    world_free(w);
+}
+
 static void a_finalizer_taken_out_by_a_person_lets_the_object_go(void **state)
 {
     (void)state;
@@ -764,6 +779,7 @@ int main(void)
         cmocka_unit_test(a_secret_that_everybody_could_read_is_so_no_longer),
         cmocka_unit_test(manifests_hold_nothing_that_the_server_sets),
         cmocka_unit_test(an_apply_on_an_older_version_than_the_file_is_a_conflict),
+        cmocka_unit_test(an_apply_on_the_uid_of_what_a_person_has_just_removed_is_a_conflict),
         cmocka_unit_test(a_finalizer_taken_out_by_a_person_lets_the_object_go),
         cmocka_unit_test(an_object_made_in_the_place_of_a_deleted_one_is_not_being_deleted),
         cmocka_unit_test(a_namespace_folder_moved_away_deletes_its_objects_and_back_brings_them),

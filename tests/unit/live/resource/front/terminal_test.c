@@ -70,6 +70,52 @@ static void messages_go_both_ways_whole(void **state)
     ab_buf_fini(&out);
 }
 
+static void
+a_viewer_that_reads_late_gets_all_of_a_terminal_that_ended_before_its_agent_was_lost(void **state)
+{
+    enum { SHOWN = 65532 };
+    static char shown[4 + SHOWN] = {0, 0, (char)(SHOWN >> 8), (char)(SHOWN & 0xff)};
+    const ab_str message = {shown, sizeof(shown)};
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 64u * 1024 * 1024);
+    int fd = open_terminal(b);
+    ab_live_stream *s = bed_last(b)->stream;
+    size_t sent = 0;
+    while (b->front->held == 0) {
+        ab_err e = AB_ERR_FULL;
+        JOINED_WAIT(&b->ends,
+                    b->front->held > 0 || (e = ab_live_stream_send(s, message)) == AB_ERR_OK);
+        sent += e == AB_ERR_OK;
+    }
+    ab_live_stream_end(s);
+    close(bed_begin(b, PODS, "beside")); /* what came before has come, too */
+    bed_lose_agent(b);
+    assert_true(b->front->held > 0);
+    bed_read(b, fd, "\x88\x02\x03\xe8", &out); /* 1000 */
+    assert_true(out.len > sent * SHOWN);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
+static void what_the_api_server_refuses_is_passed_on(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    size_t before = b->agent.count;
+    int fd = bed_dial(b);
+    bed_send(b, fd, OPEN);
+    JOINED_WAIT(&b->ends, b->agent.count == before + 1);
+    bed_answer(bed_last(b), 403, "no terminal for you");
+    ab_live_stream_end(bed_last(b)->stream);
+    JOINED_WAIT(&b->ends, bed_last(b)->stream == NULL);
+    bed_read(b, fd, "no terminal for you", &out);
+    assert_non_null(memmem(out.ptr, out.len, "HTTP/1.1 403 ", strlen("HTTP/1.1 403 ")));
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 static void an_agent_that_is_lost_closes_the_terminal_with_1011(void **state)
 {
     bed *b = *state;
@@ -117,6 +163,8 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, bed_start, bed_stop)
     const struct CMUnitTest tests[] = {
         TEST(messages_go_both_ways_whole),
+        TEST(a_viewer_that_reads_late_gets_all_of_a_terminal_that_ended_before_its_agent_was_lost),
+        TEST(what_the_api_server_refuses_is_passed_on),
         TEST(an_agent_that_is_lost_closes_the_terminal_with_1011),
         TEST(when_the_viewer_goes_the_agent_ends_the_terminal),
         TEST(a_principal_that_stops_closes_the_terminal_with_1001),

@@ -482,6 +482,22 @@ static void a_mebibyte_waits_for_a_full_call_and_no_more(void **state)
     assert_int_equal(w->writable, 1);
 }
 
+static void a_call_that_was_replaced_lets_nothing_go_by_the_newest(void **state)
+{
+    lab *w = *state;
+    begin(w, AB_ROLE_PRINCIPAL);
+    greet(w, true, false);
+    open_call(w, &w->calls[0]);
+    open_call(w, &w->calls[1]);
+    w->calls[1].full = true;
+    put(w, "1");
+    w->calls[1].full = false;
+    ab_grpc_link_live_writable(w->link, &w->calls[0]);
+    assert_int_equal(w->calls[1].sent, 0);
+    ab_grpc_link_live_writable(w->link, &w->calls[1]);
+    assert_int_equal(w->calls[1].sent, 1);
+}
+
 static void a_full_call_does_not_hold_up_the_stream(void **state)
 {
     lab *w = *state;
@@ -544,6 +560,7 @@ int main(void)
         TEST(a_peer_that_knows_no_such_call_is_sent_none),
         TEST(only_the_instance_that_said_hello_is_the_peer),
         TEST(a_mebibyte_waits_for_a_full_call_and_no_more),
+        TEST(a_call_that_was_replaced_lets_nothing_go_by_the_newest),
         TEST(a_full_call_does_not_hold_up_the_stream),
         TEST(a_call_is_read_no_further_than_what_is_given_back),
         TEST(an_event_of_another_source_is_refused),

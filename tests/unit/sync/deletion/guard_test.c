@@ -51,6 +51,16 @@ static void what_goes_missing_after_a_confirmation_is_one_deletion_with_it(void 
     assert_int_equal(g.held, 1);
 }
 
+/* Also where one that nobody had to confirm began the window. */
+static void a_confirmation_begins_the_window_again(void **state)
+{
+    (void)state;
+    assert_true(ab_guard_all(&g, 0, 3, 0, 8));
+    assert_false(ab_guard_all(&g, 1, 5, 0, 8));
+    ab_guard_note_confirmed(&g, WINDOW_MS, 5, 8);
+    assert_false(ab_guard_all(&g, 2 * WINDOW_MS, 1, 0, 1));
+}
+
 static void a_window_after_a_confirmation_it_is_another_one(void **state)
 {
     (void)state;
@@ -138,6 +148,7 @@ int main(void)
         T(many_of_more_objects_still_are_let_through),
         T(what_is_more_than_both_limits_is_held),
         T(what_goes_missing_after_a_confirmation_is_one_deletion_with_it),
+        T(a_confirmation_begins_the_window_again),
         T(a_window_after_a_confirmation_it_is_another_one),
         T(deletions_far_apart_are_not_added_up),
         T(deletions_within_the_window_are_added_up),

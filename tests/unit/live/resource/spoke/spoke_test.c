@@ -25,6 +25,7 @@ struct ab_resource_call {
     char method[16];
     char target[256];
     char accept[64];
+    char authorization[64];
     size_t body;
     int64_t timeout_ms;
     const ab_resource_call_handler *handler;
@@ -73,6 +74,8 @@ static ab_resource_call *begin(void *self, const ab_resource_call_request *reque
     snprintf(c->target, sizeof(c->target), "%.*s", AB_STR_ARG(request->target));
     snprintf(c->accept, sizeof(c->accept), "%.*s",
              AB_STR_ARG(ab_http_field_find(request->fields, request->count, "accept")));
+    snprintf(c->authorization, sizeof(c->authorization), "%.*s",
+             AB_STR_ARG(ab_http_field_find(request->fields, request->count, "authorization")));
     return c;
 }
 
@@ -157,12 +160,13 @@ static void begin_asking(fixture *f, const char *method, const char *path)
         strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
     const ab_http_field fields[] = {
         {AB_STR("accept"), AB_STR("application/vnd.kubernetes.protobuf")},
-        {AB_STR("content-type"), ab_str_of(type)}};
+        {AB_STR("content-type"), ab_str_of(type)},
+        {AB_STR("authorization"), AB_STR("Bearer another's")}};
     const ab_live_request request = {.service = AB_STR(AB_RESOURCE_SERVICE),
                                      .method = ab_str_of(method),
                                      .path = ab_str_of(path),
                                      .fields = fields,
-                                     .count = 2,
+                                     .count = 3,
                                      .deadline_ms = 20000};
     f->status = 0;
     f->came = 0;
@@ -247,6 +251,7 @@ static void a_request_is_made_as_it_came_and_its_answer_streamed(void **state)
     assert_string_equal(f->call.method, "PATCH");
     assert_string_equal(f->call.target, PODS "/a?fieldManager=x");
     assert_string_equal(f->call.accept, "application/vnd.kubernetes.protobuf");
+    assert_string_equal(f->call.authorization, ""); /* the agent's own is the only one */
     assert_int_equal(f->call.body, strlen("{\"half\":1}"));
     assert_in_range(f->call.timeout_ms, 1, 20000);
     server_sends(f, "some");
@@ -338,6 +343,25 @@ static void what_is_refused_is_not_asked_of_the_api_server(void **state)
     ask(f, "PUT", "/api/v1/namespaces/web/secrets/s");
     assert_refused(f, 403, "live.kubernetes.secrets");
     assert_int_equal(f->begun, 0);
+}
+
+static void a_terminal_is_not_asked_for_as_a_request(void **state)
+{
+    fixture *f = *state;
+    f->spoke->env.policy.exec = true;
+    ask(f, "GET", PODS "/a/exec?command=sh");
+    assert_refused(f, 400, "WebSocket");
+    assert_int_equal(f->begun, 0);
+}
+
+static void why_a_watch_of_secrets_is_refused_is_told(void **state)
+{
+    fixture *f = *state;
+    ask(f, "GET", "/api/v1/namespaces/web/secrets?watch=true");
+    server_begins(f, 403);
+    server_sends(f, "{\"kind\":\"Status\",\"message\":\"the agent may not\",\"code\":403}");
+    server_ends(f, AB_ERR_OK);
+    assert_refused(f, 403, "the agent may not");
 }
 
 static void a_body_that_is_too_long_is_refused(void **state)
@@ -436,6 +460,8 @@ int main(void)
         TEST(a_principal_that_does_not_read_pauses_the_api_server),
         TEST(an_api_server_that_fails_is_told_by_its_kind),
         TEST(what_is_refused_is_not_asked_of_the_api_server),
+        TEST(a_terminal_is_not_asked_for_as_a_request),
+        TEST(why_a_watch_of_secrets_is_refused_is_told),
         TEST(a_body_that_is_too_long_is_refused),
         TEST(secrets_are_masked_whatever_form_was_asked_for),
         TEST(what_is_said_of_a_secret_that_a_patch_makes_invalid_is_not_told),

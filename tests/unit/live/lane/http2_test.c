@@ -2,7 +2,7 @@
  *
  * Both ends of a connection, joined by two buffers.
  */
-#include "live/lane/http2.h"
+#include "live/lane/stream_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -348,6 +348,16 @@ static void no_more_streams_are_begun_than_there_may_be(void **state)
     assert_int_equal(ab_live_http2_begin(p->hub.h2, &r, now, &handler, e, &s), AB_ERR_FULL);
 }
 
+/* Whatever the other end is. */
+static void an_agent_allows_so_many_streams_and_a_principal_none(void **state)
+{
+    const nghttp2_settings_id id = NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS;
+    ends *p = *state;
+    run(&p->hub, &p->agent);
+    assert_int_equal(nghttp2_session_get_remote_settings(p->hub.h2->ng, id), AB_LIVE_STREAMS_MAX);
+    assert_int_equal(nghttp2_session_get_remote_settings(p->agent.h2->ng, id), 0);
+}
+
 static void a_request_that_cannot_be_sent_is_invalid(void **state)
 {
     ends *p = *state;
@@ -400,6 +410,7 @@ int main(void)
         TEST(what_is_not_served_is_refused),
         TEST(when_the_way_is_lost_every_stream_is_told),
         TEST(no_more_streams_are_begun_than_there_may_be),
+        TEST(an_agent_allows_so_many_streams_and_a_principal_none),
         TEST(a_request_that_cannot_be_sent_is_invalid),
         TEST(a_silent_end_is_pinged_and_then_dead),
         TEST(what_is_no_http2_is_invalid),

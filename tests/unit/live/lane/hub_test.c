@@ -390,6 +390,23 @@ static void a_session_ends_when_the_certificate_of_its_principal_is_revoked(void
     has_ended_as_revoked(p, "the certificate of principal is revoked");
 }
 
+static void a_session_ends_when_the_authority_of_its_agent_is_trusted_no_more(void **state)
+{
+    pair *p = *state;
+    identities other = {0};
+    identities_open(&p->sealing, "w1", true);
+    identities_open(&other, "w1", true);
+    open_stream(p);
+    SSL_CTX *own = p->sealing.tls[0].ctx;
+    p->sealing.tls[0].ctx = other.tls[0].ctx;
+    ab_live_hub_recheck(p->hub);
+    p->sealing.tls[0].ctx = own;
+    run(p);
+    assert_int_equal(p->hub_ear.overs, 1);
+    assert_non_null(strstr(p->hub_ear.why, "is not trusted any more"));
+    identities_close(&other);
+}
+
 static void a_session_whose_other_end_is_not_known_yet_is_asked_about_it_once(void **state)
 {
     pair *p = *state;
@@ -737,6 +754,7 @@ int main(void)
         TEST(a_certificate_of_another_authority_is_refused),
         TEST(a_session_ends_when_the_certificate_of_its_agent_is_revoked),
         TEST(a_session_ends_when_the_certificate_of_its_principal_is_revoked),
+        TEST(a_session_ends_when_the_authority_of_its_agent_is_trusted_no_more),
         TEST(a_session_whose_other_end_is_not_known_yet_is_asked_about_it_once),
         TEST(a_session_in_the_clear_has_no_certificate_to_revoke),
         TEST(a_lost_frame_ends_the_session_and_the_next_request_begins_another),

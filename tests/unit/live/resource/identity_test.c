@@ -167,6 +167,27 @@ static void a_grant_holds_as_long_as_its_token_is_there(void **state)
     ab_resource_grant_fini(&none);
 }
 
+static void a_grant_by_the_key_ends_with_the_key(void **state)
+{
+    fixture *f = *state;
+    char token[AB_AGENT_TOKEN_MAX], field[AB_AGENT_TOKEN_MAX + 8];
+    ab_agent_key *key = NULL;
+    ab_resource_grant grant = {0};
+    write_file(f->path, "0123456789abcdef0123456789abcdef");
+    assert_int_equal(ab_agent_key_new(f->path, &CLOCK, NULL, &key, NULL), AB_ERR_OK);
+    assert_int_equal(ab_resource_identities_new(NULL, &CLOCK, NULL, &f->ids, NULL), AB_ERR_OK);
+    ab_resource_identities_use(f->ids, key);
+    assert_int_equal(ab_agent_key_token(key, AB_STR("w1"), token), AB_ERR_OK);
+    (void)snprintf(field, sizeof(field), "Bearer %s", token);
+    ab_resource_grant_take(&grant, f->ids, ab_str_of(field), "w1");
+    now_ms += 1000;
+    assert_true(ab_resource_grant_holds(&grant));
+    write_file(f->path, "another-key-0123456789abcdef-0123456789abcdef");
+    now_ms += 1000;
+    assert_false(ab_resource_grant_holds(&grant));
+    ab_resource_grant_fini(&grant);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +197,7 @@ int main(void)
         TEST(a_wrong_line_is_named),
         TEST(a_token_of_the_key_counts_beside_those_of_the_file),
         TEST(a_grant_holds_as_long_as_its_token_is_there),
+        TEST(a_grant_by_the_key_ends_with_the_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

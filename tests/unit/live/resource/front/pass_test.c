@@ -125,6 +125,22 @@ static void a_log_that_was_silent_misses_nothing_of_when_its_agent_was_lost(void
     ab_buf_fini(&out);
 }
 
+static void a_log_that_cannot_go_on_is_cut_and_gets_no_other_text(void **state)
+{
+    bed *b = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = bed_begin(b, PODS "/a/log?follow=true&timestamps=true",
+                       "2999-01-01T00:00:01Z a\n2999-01-01T00:00:02Z b\n");
+    lose_agent_and_find_it_again(b);
+    bed_answer(bed_last(b), 404, "2999-01-01T00:00:03Z no such pod\n");
+    bed_read(b, fd, NULL, &out);
+    assert_null(memmem(out.ptr, out.len, "no such pod", strlen("no such pod")));
+    assert_false(has_last(&out));
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 /* An API server answers for a log with its first line. */
 static void a_log_that_is_not_answered_goes_on_when_it_was_silent_for_long(void **state)
 {
@@ -289,6 +305,7 @@ int main(void)
         TEST(what_is_not_answered_in_time_is_504_and_a_watch_has_no_end),
         TEST(an_agent_that_is_lost_is_told_and_what_is_not_whole_is_cut),
         TEST(a_log_that_was_silent_misses_nothing_of_when_its_agent_was_lost),
+        TEST(a_log_that_cannot_go_on_is_cut_and_gets_no_other_text),
         TEST(a_log_that_is_not_answered_goes_on_when_it_was_silent_for_long),
         TEST(a_log_that_is_not_answered_is_refused_when_its_agent_does_not_come_back),
         TEST(a_redirect_of_an_agent_is_not_passed_on),

@@ -4,6 +4,7 @@
  * where nothing is sealed: they reach nobody else's request, and cost no more than their own
  * session.
  */
+#include "schema/attributes.h"
 #include "tests/unit/live/joined.h"
 
 #include <setjmp.h>
@@ -25,7 +26,9 @@ typedef struct {
     ab_live_stream *stream; /* of the principal; NULL: over */
     ab_err code;
     char text[64];
-    bool is_holding; /* what the agent sends is kept, and not delivered */
+    int served;        /* requests at the agent */
+    bool is_recording; /* what the principal sends is kept, too */
+    bool is_holding;   /* what the agent sends is kept, and not delivered */
     ab_event *kept[KEPT_MAX];
     size_t count;
 } fixture;
@@ -45,17 +48,18 @@ static void serve(void *arg, ab_live_stream *s, const ab_live_request *request)
     fixture *f = arg;
     (void)request;
     f->asked = s;
+    f->served++;
     ab_live_stream_serve(s, &at_agent, f);
 }
 
 static bool keep(void *arg, bool up, ab_event *event)
 {
     fixture *f = arg;
-    if (!up || !f->is_holding)
+    if (up ? !f->is_holding : !f->is_recording)
         return false;
     assert_true(f->count < KEPT_MAX);
     f->kept[f->count++] = ab_event_ref(event);
-    return true;
+    return up;
 }
 
 static void answer(fixture *f, const char *text)
@@ -105,6 +109,23 @@ static void deliver(fixture *f, const char *agent)
 {
     for (size_t i = 0; i < f->count; i++)
         ab_live_hub_deliver(f->ends.hub, agent, f->kept[i]);
+    turn(f);
+}
+
+/* The first thing that the principal said in the session that was recorded, said in this one. */
+static void say_in(fixture *f, const char *session, ab_type type)
+{
+    ab_event_draft d = {.data = ab_event_data(f->kept[0])};
+    ab_event *event = NULL;
+    ab_event_set_text(&d, AB_CE_ID, "forged");
+    ab_event_set_text(&d, AB_CE_SOURCE, "principal");
+    ab_event_set_text(&d, AB_CE_TYPE, ab_type_name(type));
+    ab_event_set_text(&d, AB_CE_DATASCHEMA, ab_target_name(AB_TARGET_LIVE));
+    ab_event_set_text(&d, AB_CE_CORRELATIONID, session);
+    ab_event_set_u64(&d, AB_CE_SEQUENCE, 0);
+    assert_int_equal(ab_event_new(&d, &event, NULL), AB_ERR_OK);
+    ab_live_spoke_deliver(f->ends.spoke, event);
+    ab_event_unref(event);
     turn(f);
 }
 
@@ -216,6 +237,51 @@ static void what_is_not_a_frame_ends_the_session_and_the_next_request_begins_ano
     JOINED_WAIT(&f->ends, strcmp(f->text, "again") == 0);
 }
 
+static void sessions_in_use_give_way_to_no_other(void **state)
+{
+    char session[AB_LIVE_SESSION_ID + 1];
+    fixture *f = *state;
+    f->is_recording = true;
+    ask(f);
+    f->is_recording = false;
+    ab_live_stream *first = f->asked;
+    for (int i = 1; i < AB_LIVE_SESSIONS_MAX; i++) {
+        snprintf(session, sizeof(session), "%0*x", AB_LIVE_SESSION_ID, i);
+        say_in(f, session, AB_TYPE_FRAME);
+        assert_int_equal(f->served, i + 1);
+    }
+    size_t before = f->count;
+    f->is_holding = true;
+    snprintf(session, sizeof(session), "%0*x", AB_LIVE_SESSION_ID, AB_LIVE_SESSIONS_MAX);
+    say_in(f, session, AB_TYPE_FRAME);
+    assert_int_equal(f->count, before + 1);
+    assert_non_null(strstr(ab_event_data(f->kept[before]).ptr, "too many live sessions"));
+    say_in(f, session, AB_TYPE_CLOSE); /* begins none, and needs no answer */
+    assert_int_equal(f->count, before + 1);
+    assert_int_equal(f->served, AB_LIVE_SESSIONS_MAX);
+    f->is_holding = false;
+    f->asked = first;
+    answer(f, "of the first");
+    JOINED_WAIT(&f->ends, strcmp(f->text, "of the first") == 0);
+}
+
+static void what_names_no_session_begins_none(void **state)
+{
+    static const char *const names[] = {"", "0", "0123456789ABCDEF0123456789ABCDEF",
+                                        "0123456789abcdef0123456789abcdef0"};
+    fixture *f = *state;
+    f->is_recording = true;
+    ask(f);
+    f->is_recording = false;
+    turn(f); /* the agent's own settings */
+    size_t before = f->count;
+    f->is_holding = true;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        say_in(f, names[i], AB_TYPE_FRAME);
+    assert_int_equal(f->served, 1);
+    assert_int_equal(f->count, before);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -224,6 +290,8 @@ int main(void)
         TEST(what_is_said_again_is_taken_once),
         TEST(what_a_session_that_is_over_said_reaches_no_other),
         TEST(what_is_not_a_frame_ends_the_session_and_the_next_request_begins_another),
+        TEST(sessions_in_use_give_way_to_no_other),
+        TEST(what_names_no_session_begins_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,6 +55,14 @@ static void nothing_is_no_set_that_can_be_confirmed(void **state)
     assert_true(ab_missing_is_set(&some, &some.set));
 }
 
+static void what_a_part_does_not_know_both_do_not(void **state)
+{
+    (void)state;
+    ab_missing known = missing("a"), unknown = {.count = 1, .unknown = true};
+    ab_missing joined = ab_missing_join(&known, &unknown);
+    assert_false(ab_missing_is_set(&joined, &joined.set));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -62,6 +70,7 @@ int main(void)
         cmocka_unit_test(others_are_not_the_same),
         cmocka_unit_test(two_parts_are_all_of_both),
         cmocka_unit_test(nothing_is_no_set_that_can_be_confirmed),
+        cmocka_unit_test(what_a_part_does_not_know_both_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,20 @@
 
 /* --- steps --- */
 
+/* Its agent is not served, and nothing is here for it. If the agent comes again it is asked for
+ * all that it has, so that what it published once need not be kept for ever. */
+static bool is_left(const struct mirror *m)
+{
+    bool absent = m->principal->listed && m->known && !m->exists;
+    return absent && m->records->peer == NULL && m->source == MIRROR_LIVE;
+}
+
 static bool is_up_to_date(const struct mirror *m)
 {
     if (ab_mirror_is_handed_over(m))
         return false;
     if (ab_mirror_peer(m) == NULL)
-        return true;
+        return !is_left(m);
     if (!m->recalled)
         return false;
     if (!ab_mirror_has_name(m))
@@ -187,7 +195,9 @@ static bool is_as_desired(const ab_record *r)
 static bool reconcile(ab_record *r)
 {
     struct mirror *m = mirror_of(r);
-    if (!m->recalled)
+    if (is_left(m))
+        ab_mirror_release(m);
+    else if (!m->recalled)
         ab_reconcile_load(r, NULL);
     else if (!m->exists && m->known)
         ab_mirror_create(m);

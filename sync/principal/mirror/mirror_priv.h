@@ -105,6 +105,8 @@ void ab_mirror_create(struct mirror *m);
 ab_version ab_mirror_stamp(const struct mirror *m, const ab_object *hub);
 /** Is its place another object's? That is counted, and said. */
 void ab_mirror_set_conflict(struct mirror *m, bool conflict);
+/** Keep that the agent's object is followed no more, and of it only the version. */
+void ab_mirror_release(struct mirror *m);
 /** Decide with the object in hand. */
 void ab_mirror_decide(struct mirror *m, ab_object *hub);
 

@@ -346,6 +346,14 @@ static void decide_end(struct mirror *m, const ab_object *hub)
     }
 }
 
+void ab_mirror_release(struct mirror *m)
+{
+    m->record.purpose = FOR_RELEASE;
+    ab_reconcile_save(&m->record, &(ab_received_state){.version = m->version,
+                                                       .released = true,
+                                                       .owner = ab_str_of(m->agent)});
+}
+
 /* First it is kept that this is not a mirror any more: else it would be made one again. */
 static void hand_over(struct mirror *m, const ab_object *hub)
 {
@@ -355,10 +363,7 @@ static void hand_over(struct mirror *m, const ab_object *hub)
                                               {AB_ANN_STATUS_VERSION, AB_STR_NONE}},
                               .annotation_count = 4};
     if (m->source != MIRROR_NONE) {
-        m->record.purpose = FOR_RELEASE;
-        ab_reconcile_save(&m->record, &(ab_received_state){.version = m->version,
-                                                           .released = true,
-                                                           .owner = ab_str_of(m->agent)});
+        ab_mirror_release(m);
         return;
     }
     log_object(m, "the agent is managed now: its mirror becomes an object of the control plane");

@@ -237,6 +237,65 @@ static void what_is_mirrored_stays_so_with_less_room(void **state)
     assert_at_rest();
 }
 
+/* --- an agent that is served no more --- */
+
+/* What is kept of objects that it had: none of what it published, so that the rows go in time. */
+static void assert_nothing_is_left(int rows)
+{
+    assert_int_equal(in_memory(), 0);
+    assert_int_equal(ab_map_count(w.hub_cache.rows), rows);
+    for (ab_map_iter i = ab_map_first(w.hub_cache.rows); i.entry != NULL; ab_map_next(&i)) {
+        const struct world_row *row = i.value;
+        assert_true(row->kept.released);
+        assert_int_equal(row->kept.desired.len, 0);
+    }
+}
+
+/* The operator deletes the namespace of an agent that was taken away. */
+static void clear_hub(void)
+{
+    while (fake_store_at(w.hub, 0) != NULL)
+        fake_store_erase(w.hub, ab_object_key(fake_store_at(w.hub, 0)));
+}
+
+static void come_again(void)
+{
+    world_lose_log(&w, &w.principal_link);
+    assert_int_equal(ab_principal_add_agent(w.principal, "w1"), AB_ERR_OK);
+    ab_principal_set_mode(w.principal, "w1", AB_AUTONOMOUS);
+    world_run(&w, 2);
+}
+
+static void what_an_agent_left_is_given_back_when_its_mirrors_go(void **state)
+{
+    (void)state;
+    restart_with_room_for(0);
+    put_local(0, 5);
+    ab_principal_remove_agent(w.principal, "w1");
+    world_run(&w, 1);
+    assert_int_equal(in_memory(), 5); /* they stand here, and are its own when it comes again */
+    clear_hub();
+    world_run(&w, 1);
+    assert_nothing_is_left(5);
+    come_again();
+    assert_int_equal(count_objects(w.hub), 5);
+    assert_at_rest();
+}
+
+static void nor_is_it_kept_when_they_went_while_no_principal_ran(void **state)
+{
+    (void)state;
+    put_local(0, 5);
+    world_crash_agent(&w);
+    world_crash_principal(&w);
+    clear_hub();
+    world_start_principal(&w);
+    ab_principal_remove_agent(w.principal, "w1");
+    assert_int_equal(in_memory(), 5);
+    world_run(&w, 1);
+    assert_nothing_is_left(5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +308,8 @@ int main(void)
         AUTONOMOUS(what_is_too_much_is_mirrored_when_there_is_room),
         AUTONOMOUS(room_that_is_made_often_costs_no_resync_each_time),
         AUTONOMOUS(what_is_mirrored_stays_so_with_less_room),
+        AUTONOMOUS(what_an_agent_left_is_given_back_when_its_mirrors_go),
+        AUTONOMOUS(nor_is_it_kept_when_they_went_while_no_principal_ran),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,5 +289,5 @@ ab_err ab_state_db_each(ab_state_db *c,
 ab_err ab_state_db_release(ab_state_db *c, ab_error *err)
 {
     assert(c->pending == 0);
-    return ab_state_file_release(c->db, err);
+    return ab_state_file_release(c->db, ab_clock_wall_us(c->clock) / 1000000, err);
 }

@@ -51,8 +51,8 @@ AB_MUST_USE ab_err ab_state_db_each(ab_state_db *c,
                                     ab_err (*fn)(void *arg, ab_str key,
                                                  const ab_received_state *received),
                                     void *arg, ab_error *err);
-/** The received state no longer applies: keep only the version of each row. For the start only, as
- * ab_state_db_each. @return IO, NOSPACE */
+/** The received state no longer applies: keep only the version of each row, for 30 days from now.
+ * For the start only, as ab_state_db_each. @return IO, NOSPACE */
 AB_MUST_USE ab_err ab_state_db_release(ab_state_db *c, ab_error *err);
 
 /** The answer: called once, never from inside the call that asked. `received` is the row as it is

@@ -29,8 +29,8 @@ AB_MUST_USE ab_err ab_state_file_each(ab_state_file *db,
                                       ab_err (*fn)(void *arg, ab_str key,
                                                    const ab_received_state *received),
                                       void *arg, ab_error *err);
-/** As ab_state_db_release. */
-AB_MUST_USE ab_err ab_state_file_release(ab_state_file *db, ab_error *err);
+/** As ab_state_db_release. @param now_s  wall clock */
+AB_MUST_USE ab_err ab_state_file_release(ab_state_file *db, int64_t now_s, ab_error *err);
 
 /** Begin a transaction. @return the errors of ab_state_db_open */
 AB_MUST_USE ab_err ab_state_file_begin(ab_state_file *db, ab_error *err);

@@ -210,12 +210,15 @@ void ab_state_file_rollback(ab_state_file *db)
     (void)sqlite3_exec(db->sql, "ROLLBACK", NULL, NULL, NULL);
 }
 
-ab_err ab_state_file_release(ab_state_file *db, ab_error *err)
+/* Their time begins now: what they are marks against may come for as long as after an end. */
+ab_err ab_state_file_release(ab_state_file *db, int64_t now_s, ab_error *err)
 {
-    return run(db->sql,
-               "UPDATE kept SET flags = 16, uid = NULL, principal_uid = NULL, owned = NULL,"
-               " wish = NULL, source = NULL, hash = NULL WHERE NOT flags & 16",
-               err);
+    char sql[256];
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE kept SET flags = 16, at = %lld, uid = NULL, principal_uid = NULL,"
+                   " owned = NULL, wish = NULL, source = NULL, hash = NULL WHERE NOT flags & 16",
+                   (long long)now_s);
+    return run(db->sql, sql, err);
 }
 
 /* --- writing --- */

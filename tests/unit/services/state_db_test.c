@@ -295,6 +295,26 @@ static void the_mark_of_a_deleted_object_goes_after_thirty_days(void **state)
     assert_int_equal(rows(f), 1);
 }
 
+/* Its agent has become autonomous: as after a deletion, older events may still come. */
+static void the_mark_of_a_released_object_stays_thirty_days_after_its_release(void **state)
+{
+    fixture *f = *state;
+    ab_received_state out;
+    keep(f, "released", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
+    wait_until_kept(f, 1);
+    day += 40;
+    reopen(f);
+    assert_int_equal(ab_state_db_release(f->state_db, NULL), AB_ERR_OK);
+    keep(f, "here", &(ab_received_state){.version = {1, 1}, .desired = AB_STR("{}")});
+    wait_until_kept(f, 2);
+    assert_int_equal(load(f, "released", &out), AB_ERR_OK);
+    assert_true(out.released);
+    day += 31;
+    keep(f, "here", &(ab_received_state){.version = {1, 2}, .desired = AB_STR("{}")});
+    wait_until_kept(f, 4);
+    assert_int_equal(load(f, "released", &out), AB_ERR_NOTFOUND);
+}
+
 static size_t rows_of_gone(fixture *f, int from, int to)
 {
     char key[32];
@@ -564,6 +584,7 @@ int main(void)
         CASE(an_unknown_key_is_not_found),
         CASE(thousands_of_rows_are_all_kept),
         CASE(the_mark_of_a_deleted_object_goes_after_thirty_days),
+        CASE(the_mark_of_a_released_object_stays_thirty_days_after_its_release),
         CASE(such_marks_go_while_it_runs_a_bounded_number_at_a_time),
         CASE(reads_and_writes_do_not_starve_each_other),
         CASE(what_is_pending_at_the_end_is_never_answered),

@@ -91,6 +91,24 @@ static void lines_out_of_order_come_once(void **state)
     assert_passed(f, T(3) "out\n" T(2) "err\n" T(2) "late\n" T(4) "x\n", T(2) "late\n" T(4) "x\n");
 }
 
+/* Of a node whose clock is two hours behind, or ahead. */
+static void from_the_first_line_on_only_the_clock_of_the_node_counts(void **state)
+{
+    static const char *const HOURS[] = {"08", "12"};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof(HOURS) / sizeof(HOURS[0]); i++) {
+        char first[64], again[128], next[64], both[128];
+        snprintf(first, sizeof(first), "2026-11-23T%s:00:01.5Z a\n", HOURS[i]);
+        snprintf(again, sizeof(again), LOG "&sinceTime=2026-11-23T%s:00:01.5Z", HOURS[i]);
+        snprintf(next, sizeof(next), "2026-11-23T%s:00:02Z b\n", HOURS[i]);
+        snprintf(both, sizeof(both), "%s%s", first, next);
+        open_log(f, LOG "&tailLines=2");
+        assert_passed(f, first, first);
+        assert_resumed(f, again);
+        assert_passed(f, both, next);
+    }
+}
+
 static void equal_lines_are_counted(void **state)
 {
     fixture *f = *state;
@@ -210,6 +228,7 @@ int main(void)
         TEST(lines_are_passed_on_when_they_are_whole),
         TEST(a_log_goes_on_after_its_last_line),
         TEST(lines_out_of_order_come_once),
+        TEST(from_the_first_line_on_only_the_clock_of_the_node_counts),
         TEST(equal_lines_are_counted),
         TEST(a_log_without_its_last_line_goes_on_with_what_is_newer),
         TEST(what_counts_back_counts_from_when_a_log_was_opened),

@@ -139,6 +139,13 @@ static void create(ab_agent_object *o, const ab_received_state *row, const ab_ob
     ab_object_unref(object);
 }
 
+/* Else a former version wrote it, and a copy of it could be taken for an object of the principal.
+ */
+static bool names_itself(const ab_object *local)
+{
+    return ab_object_annotation(local, AB_ANN_NAME).len > 0;
+}
+
 static void update(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                    ab_object *local)
 {
@@ -151,11 +158,13 @@ static void update(ab_agent_object *o, const ab_received_state *row, const ab_ob
         return;
     }
     e = ab_desired_digest(object, &digest);
-    if (e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest)) {
+    bool same = e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest);
+    if (same && names_itself(local)) {
         o->reconciled = o->digest;
         ab_agent_report_error(o, NULL);
     } else {
-        note_revert(o, "edited");
+        if (!same)
+            note_revert(o, "edited");
         ab_reconcile_apply(&o->record, object, ab_object_version(local));
     }
     ab_object_unref(object);

@@ -371,6 +371,26 @@ static void its_user_is_told_once(void **state)
 }
 
 /* It has no name, and gets one without being taken for changed. */
+static void an_object_of_a_former_version_is_named_once(void **state)
+{
+    (void)state;
+    placed("");
+    world_run(&w, 2);
+    for (int restarts = 0; restarts < 2; restarts++) {
+        world_crash_agent(&w);
+        if (restarts == 0)
+            set_in(w.local, LOCAL, "annotations", AB_ANN_NAME, NULL);
+        world_start_agent(&w);
+        uint64_t changes = fake_store_changes(w.local);
+        world_run(&w, 2);
+        assert_true(has_in(local(), "annotations", AB_ANN_NAME, "a"));
+        assert_int_equal(fake_store_changes(w.local), changes + (restarts == 0));
+        assert_int_equal((int)world_count(w.agent_metrics, "argobus_reverts_total"), 0);
+    }
+    assert_at_rest();
+}
+
+/* The same of a mirror. */
 static void a_mirror_of_a_former_version_is_named_once(void **state)
 {
     (void)state;
@@ -422,6 +442,7 @@ int main(void)
         TEST_OF_MIRRORS(a_copy_of_a_mirrored_project_stays),
         TEST_OF_MIRRORS(it_stays_also_when_nothing_is_kept_of_the_original),
         TEST_OF_MIRRORS(its_user_is_told_once),
+        TEST(an_object_of_a_former_version_is_named_once),
         TEST_OF_MIRRORS(a_mirror_of_a_former_version_is_named_once),
         TEST_OF_MIRRORS(one_that_was_left_behind_still_goes),
     };

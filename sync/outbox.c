@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/outbox.h"
 
+#include "base/core/list.h"
 #include "base/core/map.h"
 #include "schema/attributes.h"
 
@@ -21,16 +22,13 @@ struct ab_outgoing {
 struct lane {
     ab_outgoing *head; /* in flight when `busy` */
     ab_outgoing *tail;
-    struct lane *next_ready;
     bool busy;
-    bool ready; /* in the ready queue */
-    char *object;
+    ab_link in_ready;
 };
 
 struct ab_outbox {
     ab_map *lanes; /* object -> struct lane; a lane exists while it holds events */
-    struct lane *ready_head;
-    struct lane *ready_tail;
+    ab_link ready; /* struct lane.in_ready */
     size_t count;
     size_t bytes;
     ab_backoff backoff;
@@ -50,6 +48,7 @@ ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg)
         free(o);
         return NULL;
     }
+    ab_link_init(&o->ready);
     o->safe = safe;
     o->arg = arg;
     ab_backoff_init(&o->backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS);
@@ -80,51 +79,49 @@ static void outgoing_free(ab_outgoing *g)
     free(g);
 }
 
-static void lane_free(void *value)
+/* For ab_map_free. */
+static void lane_fini(void *value)
 {
     struct lane *l = value;
+    ab_link_remove(&l->in_ready);
     while (l->head != NULL) {
         ab_outgoing *g = l->head;
         l->head = g->next;
         outgoing_free(g);
     }
-    free(l->object);
-    free(l);
+}
+
+static void lane_drop(ab_outbox *o, struct lane *l)
+{
+    lane_fini(l);
+    ab_map_drop(o->lanes, l);
 }
 
 void ab_outbox_free(ab_outbox *o)
 {
     if (o == NULL)
         return;
-    ab_map_free(o->lanes, lane_free);
+    ab_map_free(o->lanes, lane_fini);
     free(o);
 }
 
 void ab_outbox_drop(ab_outbox *o)
 {
-    o->ready_head = o->ready_tail = NULL;
     for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i)) {
-        struct lane *l = ab_map_take(o->lanes, i.key);
+        struct lane *l = i.value;
         for (const ab_outgoing *g = l->head; g != NULL; g = g->next) {
             tell_over(o, g);
             tell_safe(o, g->token);
         }
-        lane_free(l);
+        lane_drop(o, l);
     }
     o->count = o->bytes = 0;
 }
 
 static void make_ready(ab_outbox *o, struct lane *l)
 {
-    if (l->ready || l->busy || l->head == NULL)
-        return;
-    l->ready = true;
-    l->next_ready = NULL;
-    if (o->ready_tail == NULL)
-        o->ready_head = l;
-    else
-        o->ready_tail->next_ready = l;
-    o->ready_tail = l;
+    if (!ab_link_is_in_use(&l->in_ready) && !l->busy && l->head != NULL)
+        ab_list_append(&o->ready, &l->in_ready);
 }
 
 static void ended(ab_outbox *o, ab_outgoing *g)
@@ -156,26 +153,16 @@ static void replace(ab_outbox *o, ab_outgoing *g, ab_event *event, void *token)
 
 static struct lane *lane_of(ab_outbox *o, ab_str object)
 {
-    struct lane *l = ab_map_find(o->lanes, object);
-    if (l != NULL)
-        return l;
-    l = calloc(1, sizeof(*l));
-    if (l == NULL)
-        return NULL;
-    l->object = ab_str_dup(object);
-    if (l->object == NULL || ab_map_put(o->lanes, object, l, NULL) != AB_ERR_OK) {
-        lane_free(l);
-        return NULL;
-    }
+    struct lane *l = ab_map_make(o->lanes, object, sizeof(*l));
+    if (l != NULL && l->head == NULL)
+        ab_link_init(&l->in_ready);
     return l;
 }
 
 static void drop_if_empty(ab_outbox *o, struct lane *l)
 {
-    if (l->head != NULL || l->ready)
-        return;
-    (void)ab_map_take(o->lanes, ab_str_of(l->object));
-    lane_free(l);
+    if (l->head == NULL)
+        lane_drop(o, l);
 }
 
 ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command, void *token)
@@ -209,13 +196,10 @@ ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
 
 ab_outgoing *ab_outbox_next(ab_outbox *o, int64_t now_ms)
 {
-    if (now_ms < o->paused_until || o->ready_head == NULL)
+    ab_link *ready = now_ms < o->paused_until ? NULL : ab_list_pop(&o->ready);
+    if (ready == NULL)
         return NULL;
-    struct lane *l = o->ready_head;
-    o->ready_head = l->next_ready;
-    if (o->ready_head == NULL)
-        o->ready_tail = NULL;
-    l->ready = false;
+    struct lane *l = AB_LINK_OF(ready, struct lane, in_ready);
     l->busy = true;
     return l->head;
 }
@@ -238,11 +222,7 @@ void ab_outbox_return(ab_outbox *o, ab_outgoing *g)
     assert(l->busy && l->head == g);
     l->busy = false;
     /* To the front: the order in which objects became ready is kept. */
-    l->ready = true;
-    l->next_ready = o->ready_head;
-    o->ready_head = l;
-    if (o->ready_tail == NULL)
-        o->ready_tail = l;
+    ab_list_prepend(&o->ready, &l->in_ready);
 }
 
 static void hold_off(ab_outbox *o, int64_t now_ms)
@@ -299,11 +279,11 @@ static bool lane_has(const struct lane *l, ab_str key)
 
 ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key)
 {
-    const struct lane *own = ab_map_find(o->lanes, key);
+    struct lane *own = ab_map_find(o->lanes, key);
     for (ab_map_iter i = ab_map_first(o->lanes); i.entry != NULL; ab_map_next(&i))
         if (i.value != own && lane_has(i.value, key))
             return i.key;
-    return own != NULL && lane_has(own, key) ? ab_str_of(own->object) : AB_STR_NONE;
+    return own != NULL && lane_has(own, key) ? ab_map_at(own).key : AB_STR_NONE;
 }
 
 size_t ab_outbox_count(const ab_outbox *o)

@@ -50,24 +50,21 @@ void ab_writer_free(ab_writer *w)
 {
     if (w == NULL)
         return;
-    ab_map_free(w->log, free);
+    ab_map_free(w->log, NULL);
     ab_outbox_free(w->outbox);
     free(w);
 }
 
 static struct entry *entry_for(ab_writer *w, ab_str key)
 {
+    return ab_map_make(w->log, key, sizeof(struct entry));
+}
+
+static void drop_entry(ab_writer *w, ab_str key)
+{
     struct entry *e = ab_map_find(w->log, key);
     if (e != NULL)
-        return e;
-    e = calloc(1, sizeof(*e));
-    if (e == NULL)
-        return NULL;
-    if (ab_map_put(w->log, key, e, NULL) != AB_ERR_OK) {
-        free(e);
-        return NULL;
-    }
-    return e;
+        ab_map_drop(w->log, e);
 }
 
 ab_err ab_writer_learn(ab_writer *w, const ab_event *head)
@@ -93,7 +90,7 @@ void ab_writer_forget_version(ab_writer *w, ab_str key)
 void ab_writer_forget(ab_writer *w)
 {
     for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
-        free(ab_map_take(w->log, i.key));
+        ab_map_drop(w->log, i.value);
     w->ready = false;
 }
 
@@ -109,7 +106,7 @@ static void expect(void *arg, const ab_event *event)
     struct entry *e = ab_map_find(w->log, key);
     bool older = e != NULL && ab_version_cmp(version, e->version) < 0;
     if (ab_event_data(event).ptr == NULL && !older)
-        free(ab_map_take(w->log, key));
+        drop_entry(w, key);
     else if ((e = entry_for(w, key)) != NULL)
         *e = (struct entry){.version = older ? e->version : version};
 }
@@ -312,7 +309,7 @@ ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_str object, ab_event_dr
     draft->data = AB_STR_NONE;
     ab_err e = queue(w, key, object, AB_STR_NONE, draft, NULL, token);
     if (e == AB_ERR_OK)
-        free(ab_map_take(w->log, key));
+        drop_entry(w, key);
     return e;
 }
 

@@ -37,7 +37,7 @@ size_t ab_map_count(const ab_map *m);
 
 /* Keys end with a NUL byte that is not counted. Iteration in insertion order: for (ab_map_iter i =
  * ab_map_first(m); i.entry; ab_map_next(&i)). The current entry may be removed with ab_map_take
- * during it, others may not. */
+ * or ab_map_drop during it, others may not. */
 typedef struct {
     void *entry;
     void *next;

@@ -51,7 +51,7 @@ void ab_agent_free(ab_agent *a)
         return;
     ab_resync_stop(&a->resync.engine);
     ab_inbox_fini(&a->early);
-    ab_map_free(a->objects, ab_agent_object_free);
+    ab_map_free(a->objects, ab_agent_object_fini);
     ab_map_free(a->published, NULL);
     ab_map_free(a->sources, NULL);
     ab_writer_free(a->writer);

@@ -31,7 +31,7 @@ typedef struct ab_agent_object ab_agent_object;
 struct ab_agent_object {
     ab_record record; /* first */
     ab_agent *agent;
-    char *key; /* of the object here */
+    const char *key; /* of the object here; the map's */
     const ab_kind *kind;
     bool allowed; /* its namespace is allowed */
 
@@ -136,8 +136,8 @@ void ab_agent_note_read(ab_agent_object *o);
 /* object.c: what is known of one object */
 /** Made when it is not known. @return NULL when out of memory */
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
-/** `value` is an ab_agent_object. */
-void ab_agent_object_free(void *value);
+/** Free what an ab_agent_object has, for ab_map_free. */
+void ab_agent_object_fini(void *value);
 /** What went is not to be made again: another source, or none. */
 void ab_agent_forget_lost(ab_agent_object *o);
 /** A delivery is dealt with. */

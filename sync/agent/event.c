@@ -42,8 +42,8 @@ void ab_agent_sent(ab_agent_object *o, ab_err e)
     if (e == AB_ERR_OK)
         ab_agent_wake(o->agent);
     else
-        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event",
-                 AB_KV("object", (const char *)o->key), AB_KV("why", ab_err_text(e)));
+        AB_ERROR(o->agent->env.log, SYNC, "cannot queue an event", AB_KV("object", o->key),
+                 AB_KV("why", ab_err_text(e)));
 }
 
 ab_err ab_agent_end_anyway(ab_agent_object *o, ab_str key, ab_type type, bool remapped)

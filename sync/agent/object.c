@@ -26,7 +26,7 @@ void ab_agent_wake(const ab_agent *a)
 
 /* --- life --- */
 
-void ab_agent_object_free(void *value)
+void ab_agent_object_fini(void *value)
 {
     ab_agent_object *o = value;
     ab_record_fini(&o->record);
@@ -37,8 +37,6 @@ void ab_agent_object_free(void *value)
     free(o->hub_key);
     free(o->error);
     free(o->uid);
-    free(o->key);
-    free(o);
 }
 
 bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns)
@@ -50,33 +48,20 @@ bool ab_agent_allows_namespace(const ab_agent *a, const ab_kind *kind, ab_str ns
            ab_patterns_match(p->namespaces, ns);
 }
 
-static bool take_key(ab_agent_object *o, ab_str key)
-{
-    ab_str kind, ns, name;
-    o->key = ab_str_dup(key);
-    if (o->key == NULL || ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
-        return false;
-    o->kind = ab_kind_of(kind);
-    assert(o->kind != NULL);
-    o->record.key = o->key;
-    o->allowed = ab_agent_allows_namespace(o->agent, o->kind, ns);
-    return true;
-}
-
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
 {
-    ab_agent_object *o = ab_map_find(a->objects, key);
-    if (o != NULL)
+    ab_str kind, ns, name;
+    ab_agent_object *o = ab_object_key_split(key, &kind, &ns, &name) == AB_ERR_OK
+                             ? ab_map_make(a->objects, key, sizeof(*o))
+                             : NULL;
+    if (o == NULL || o->agent != NULL)
         return o;
-    o = calloc(1, sizeof(*o));
-    if (o == NULL)
-        return NULL;
     o->agent = a;
-    ab_record_init(&o->record, a->object_type, &a->reconciler, NULL);
-    if (!take_key(o, key) || ab_map_put(a->objects, key, o, NULL) != AB_ERR_OK) {
-        ab_agent_object_free(o);
-        return NULL;
-    }
+    o->key = ab_map_at(o).key.ptr;
+    o->kind = ab_kind_of(kind);
+    assert(o->kind != NULL);
+    o->allowed = ab_agent_allows_namespace(a, o->kind, ns);
+    ab_record_init(&o->record, a->object_type, &a->reconciler, o->key);
     return o;
 }
 

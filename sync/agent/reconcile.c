@@ -50,7 +50,7 @@ static void decide_was_managed(ab_agent_object *o, const ab_object *local)
     if (copied)
         AB_WARN(o->agent->env.log, SYNC,
                 "object is a copy that a user made: removing the annotations of the original",
-                AB_KV("object", (const char *)o->key));
+                AB_KV("object", o->key));
     ab_buf_init(&text, AB_SPAN_SIZE_MAX);
     ab_err e = ab_agent_own(local, copied, &text);
     if (e == AB_ERR_OK)
@@ -240,7 +240,7 @@ static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err
         return ab_agent_command_refused(o, code, err);
     if (r->answering == FOR_STATUS)
         AB_INFO(o->agent->env.log, SYNC, "cannot restore the previous status",
-                AB_KV("object", (const char *)o->key),
+                AB_KV("object", o->key),
                 AB_KV("why", err == NULL ? ab_err_text(code) : (const char *)err->text));
     else if (step == AB_STEP_APPLY && code == AB_ERR_EXISTS)
         o->exists = true; /* the store knows it before we have seen it */

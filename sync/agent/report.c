@@ -201,7 +201,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
     int64_t held = 0;
     if (why != NULL && ab_agent_may_log(o->agent, &held))
-        AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", (const char *)o->key),
+        AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", o->key),
                 AB_KV("why", why), AB_KV("held_back", held));
     ab_buf data;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);

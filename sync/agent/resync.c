@@ -205,7 +205,7 @@ static bool is_status_gone(const ab_agent_object *o)
 static void suppose_error(ab_agent_object *o, ab_str ours)
 {
     if (ab_writer_suppose(o->agent->writer, ours, &(ab_digest){0}) != AB_ERR_OK)
-        AB_ERROR(o->agent->env.log, SYNC, "out of memory", AB_KV("object", (const char *)o->key));
+        AB_ERROR(o->agent->env.log, SYNC, "out of memory", AB_KV("object", o->key));
 }
 
 static void correct_error(ab_agent_object *o)

@@ -125,7 +125,7 @@ bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
         AB_WARN(o->agent->env.log, SYNC,
                 "object left as it is: its source-uid is not the one in agent.data, which may be "
                 "from a backup; asking the principal",
-                AB_KV("object", (const char *)o->key), AB_KV("held_back", held));
+                AB_KV("object", o->key), AB_KV("held_back", held));
     ab_resync_ask(&o->agent->resync.engine, "objects differ from agent.data");
     return true;
 }

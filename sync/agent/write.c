@@ -223,7 +223,7 @@ static void not_ours(ab_agent_object *o)
     int64_t held = 0;
     bool other = o->error == NULL || strcmp(o->error, err.text) != 0;
     if (other && ab_agent_may_log(o->agent, &held))
-        AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", (const char *)o->key),
+        AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", o->key),
                 AB_KV("why", (const char *)err.text), AB_KV("held_back", held));
     ab_agent_report_error(o, &err);
     o->reconciled = o->digest;
@@ -242,7 +242,7 @@ static void recreate(ab_agent_object *o, const ab_object *local)
     if (ab_agent_drop_cascade(o, local))
         return;
     AB_INFO(o->agent->env.log, SYNC, "object was recreated in the control plane: replacing it",
-            AB_KV("object", (const char *)o->key));
+            AB_KV("object", o->key));
     ab_agent_remove(o, local, false);
 }
 

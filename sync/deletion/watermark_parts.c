@@ -42,19 +42,13 @@ bool ab_watermark_parts_must_wait(const ab_watermark_part *part)
 
 ab_watermark_line *ab_watermark_parts_line(ab_watermark_parts *m, ab_str agent)
 {
-    ab_watermark_line *line = ab_map_find(m->lines, agent);
-    if (line != NULL)
+    ab_watermark_line *line = ab_map_make(m->lines, agent, sizeof(*line));
+    if (line == NULL || line->name != NULL)
         return line;
-    line = calloc(1, sizeof(*line) + agent.len + 1);
-    if (line == NULL)
-        return NULL;
-    memcpy(line->name, agent.ptr, agent.len);
+    line->name = ab_map_at(line).key.ptr;
     ab_link_init(&line->in_part);
     ab_link_init(&line->in_waiting);
-    if (ab_map_put(m->lines, agent, line, NULL) == AB_ERR_OK)
-        return line;
-    free(line);
-    return NULL;
+    return line;
 }
 
 static void leave_part(ab_watermark_line *line)
@@ -96,7 +90,7 @@ void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line)
     if (line->due || line->writing || line->run.distrusted || !ab_watermark_is_empty(&line->sent))
         return;
     leave_part(line);
-    free(ab_map_take(m->lines, ab_str_of(line->name)));
+    ab_map_drop(m->lines, line);
 }
 
 /* --- which part --- */
@@ -204,7 +198,7 @@ ab_err ab_watermark_parts_init(ab_watermark_parts *m, ab_asker asker)
 
 void ab_watermark_parts_fini(ab_watermark_parts *m)
 {
-    ab_map_free(m->lines, free);
+    ab_map_free(m->lines, NULL);
     for (size_t i = 0; i < AB_WATERMARK_PARTS_MAX; i++) {
         free(m->part[i].version);
         free(m->part[i].uid);

@@ -34,7 +34,7 @@ typedef struct {
     ab_watermark_claim claim; /* what the write under way covers, too */
     bool writing;             /* and it was due */
     bool due;                 /* something was sent that no write covers, nor will */
-    char name[];
+    const char *name;         /* the map's */
 } ab_watermark_line;
 
 /* One ConfigMap of the store's watermark. */

@@ -6,32 +6,16 @@
 #include "sync/principal/principal_priv.h"
 
 #include <assert.h>
-#include <stdlib.h>
-
-static struct agent_records *make(ab_principal *p, ab_str agent)
-{
-    struct agent_records *r = calloc(1, sizeof(*r));
-    if (r == NULL)
-        return NULL;
-    r->principal = p;
-    ab_link_init(&r->apps);
-    ab_link_init(&r->mirrors);
-    r->name = ab_str_dup(agent);
-    if (r->name == NULL || ab_map_put(p->records_by_agent, agent, r, NULL) != AB_ERR_OK) {
-        free(r->name);
-        free(r);
-        return NULL;
-    }
-    return r;
-}
 
 struct agent_records *ab_agent_records_use(ab_principal *p, ab_str agent)
 {
-    struct agent_records *r = ab_map_find(p->records_by_agent, agent);
-    if (r == NULL)
-        r = make(p, agent);
-    if (r != NULL)
-        r->uses++;
+    struct agent_records *r = ab_map_make(p->records_by_agent, agent, sizeof(*r));
+    if (r == NULL || r->uses++ > 0)
+        return r;
+    r->principal = p;
+    r->name = ab_map_at(r).key.ptr;
+    ab_link_init(&r->apps);
+    ab_link_init(&r->mirrors);
     return r;
 }
 
@@ -40,9 +24,7 @@ void ab_agent_records_leave(struct agent_records *r)
     if (r == NULL || --r->uses > 0)
         return;
     assert(!ab_link_is_in_use(&r->apps) && !ab_link_is_in_use(&r->mirrors) && r->unfinished == 0);
-    (void)ab_map_take(r->principal->records_by_agent, ab_str_of(r->name));
-    free(r->name);
-    free(r);
+    ab_map_drop(r->principal->records_by_agent, r);
 }
 
 void ab_agent_records_count(struct agent_records *r, bool *counted, bool has)

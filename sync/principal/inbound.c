@@ -34,7 +34,7 @@ void ab_principal_refuse(struct peer *peer, const ab_event *event, const char *r
                                 "Received events that were not accepted.", &label, 1),
                   1);
     if (ab_principal_may_log(peer, &held))
-        AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", (const char *)peer->name),
+        AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", peer->name),
                 AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
                 AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("held_back", held));
 }

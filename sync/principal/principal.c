@@ -83,9 +83,9 @@ void ab_principal_free(ab_principal *p)
 {
     if (p == NULL)
         return;
-    ab_map_free(p->apps, ab_principal_app_free);
-    ab_map_free(p->shared, ab_principal_shared_free);
-    ab_map_free(p->mirrors, ab_mirror_free);
+    ab_map_free(p->apps, ab_principal_app_fini);
+    ab_map_free(p->shared, ab_principal_shared_fini);
+    ab_map_free(p->mirrors, ab_mirror_fini);
     ab_map_free(p->peers, ab_principal_peer_free);
     ab_map_free(p->over, NULL);
     ab_map_free(p->records_by_agent, NULL);

@@ -123,8 +123,7 @@ void ab_principal_note_requests(ab_principal_app *app, const ab_object *hub)
     if (app->requests != NULL)
         *app->requests = now;
     else
-        AB_ERROR(app->principal->env.log, SYNC, "out of memory",
-                 AB_KV("object", (const char *)app->key));
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory", AB_KV("object", app->key));
 }
 
 /* --- ids --- */

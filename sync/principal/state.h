@@ -34,7 +34,7 @@ struct peer_resync {
  * anything. */
 struct agent_records {
     ab_principal *principal;
-    char *name;
+    const char *name; /* the map's */
     size_t uses;
     struct peer *peer;     /* NULL: it is not served */
     ab_link apps;          /* ab_principal_app.in_records */
@@ -98,7 +98,7 @@ struct peer {
 struct ab_principal_app {
     ab_record record; /* first */
     ab_principal *principal;
-    char *key;
+    const char *key;               /* the map's */
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     struct peer *peer;             /* of that name; NULL while there is none */

@@ -166,8 +166,7 @@ ab_deletion ab_principal_judge_unsent(const struct peer *peer, ab_str key, ab_ve
 static void note_former(ab_principal_app *app, const struct peer *peer)
 {
     if (ab_principal_note_former(app, peer->records) != AB_ERR_OK)
-        AB_ERROR(app->principal->env.log, SYNC, "out of memory",
-                 AB_KV("object", (const char *)app->key));
+        AB_ERROR(app->principal->env.log, SYNC, "out of memory", AB_KV("object", app->key));
 }
 
 void ab_principal_note_unsent(struct peer *peer, ab_str key)

@@ -17,7 +17,7 @@
 
 static const ab_record_type app_type;
 
-void ab_principal_app_free(void *value)
+void ab_principal_app_fini(void *value)
 {
     ab_principal_app *app = value;
     ab_record_fini(&app->record);
@@ -35,36 +35,37 @@ void ab_principal_app_free(void *value)
     free(app->newest);
     free(app->version);
     free(app->uid);
-    free(app->key);
-    free(app);
 }
 
-static ab_principal_app *app_new(ab_principal *p, ab_str key, ab_str agent)
+static void app_drop(ab_principal_app *app)
 {
-    ab_principal_app *app = calloc(1, sizeof(*app));
-    if (app == NULL)
-        return NULL;
+    ab_principal_app_fini(app);
+    ab_map_drop(app->principal->apps, app);
+}
+
+static void app_init(ab_principal_app *app, ab_principal *p)
+{
     app->principal = p;
-    app->key = ab_str_dup(key);
+    app->key = ab_map_at(app).key.ptr;
     ab_record_init(&app->record, &app_type, &p->reconciler, app->key);
     ab_link_init(&app->in_records);
     ab_link_init(&app->formers);
     ab_link_init(&app->in_found);
-    if (app->key == NULL || ab_principal_assign(app, agent) != AB_ERR_OK ||
-        ab_map_put(p->apps, key, app, NULL) != AB_ERR_OK) {
-        ab_principal_app_free(app);
-        return NULL;
-    }
-    return app;
 }
 
 /* This agent's from now on. @return NULL when out of memory */
 static ab_principal_app *app_of(ab_principal *p, ab_str key, ab_str agent)
 {
-    ab_principal_app *app = ab_principal_find(p, key);
+    ab_principal_app *app = ab_map_make(p->apps, key, sizeof(*app));
     if (app == NULL)
-        return app_new(p, key, agent);
-    return ab_principal_assign(app, agent) == AB_ERR_OK ? app : NULL;
+        return NULL;
+    if (app->principal == NULL)
+        app_init(app, p);
+    if (ab_principal_assign(app, agent) == AB_ERR_OK)
+        return app;
+    if (app->records == NULL)
+        app_drop(app);
+    return NULL;
 }
 
 /* --- facts --- */
@@ -256,7 +257,7 @@ static void forget(ab_record *r)
     ab_principal_app *app = app_of_record(r);
     ab_principal_defer(app, DEFERRED_BY_AGENT, false);
     ab_principal_defer(app, DEFERRED_UNSENDABLE, false);
-    ab_principal_app_free(ab_map_take(app->principal->apps, ab_str_of(app->key)));
+    app_drop(app);
 }
 
 static const ab_record_type app_type = {.begin = begin,

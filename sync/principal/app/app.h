@@ -11,5 +11,5 @@
 void ab_principal_app_on_updated(ab_principal *p, ab_object *object);
 /** It is gone, or is nobody's any more. @param observed  as ab_principal_on_deleted */
 void ab_principal_app_on_deleted(ab_principal *p, const ab_object *object, bool observed);
-/** Free a record, for ab_map_free. */
-void ab_principal_app_free(void *value);
+/** Free what a record has, for ab_map_free. */
+void ab_principal_app_fini(void *value);

@@ -161,7 +161,7 @@ static void begin_report(ab_principal_app *app, ab_task *t)
         int64_t held = 0;
         if (app->peer != NULL && ab_principal_may_log(app->peer, &held))
             AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
-                    AB_KV("object", (const char *)app->key), AB_KV("held_back", held));
+                    AB_KV("object", app->key), AB_KV("held_back", held));
         ab_reconcile_finish_head(&app->record);
         return;
     }
@@ -179,7 +179,7 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     bool other = message != NULL && (app->error == NULL || strcmp(message, app->error) != 0);
     if (other && app->peer != NULL && ab_principal_may_log(app->peer, &held))
         AB_WARN(app->principal->env.log, SYNC, "agent reported an error",
-                AB_KV("agent", (const char *)app->agent), AB_KV("object", (const char *)app->key),
+                AB_KV("agent", app->agent), AB_KV("object", app->key),
                 AB_KV("why", (const char *)message), AB_KV("held_back", held));
     free(app->error);
     app->error = message;

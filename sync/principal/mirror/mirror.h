@@ -9,8 +9,8 @@
 
 /** How the engine reconciles mirrors. */
 extern const ab_record_type ab_mirror_type;
-/** Free a record, for ab_map_free. */
-void ab_mirror_free(void *value);
+/** Free what a record has, for ab_map_free. */
+void ab_mirror_fini(void *value);
 
 /** An object of the hub was seen; of interest if it is a mirror, or where one is to be. */
 void ab_mirror_on_updated(ab_principal *p, ab_object *object);

@@ -21,7 +21,7 @@ struct mirror {
     ab_record record; /* first */
     ab_principal *principal;
     const ab_kind *kind;
-    char *key;
+    const char *key;               /* the map's */
     struct agent_records *records; /* of the agent whose it is */
     const char *agent;             /* the records' name */
     ab_link in_records;

@@ -34,7 +34,7 @@ ab_err ab_mirror_enlist(struct mirror *m, ab_str agent)
     return AB_ERR_OK;
 }
 
-void ab_mirror_free(void *value)
+void ab_mirror_fini(void *value)
 {
     struct mirror *m = value;
     leave_records(m);
@@ -44,30 +44,30 @@ void ab_mirror_free(void *value)
     free(m->project);
     free(m->made);
     free(m->uid);
-    free(m->key);
-    free(m);
+}
+
+static void drop(struct mirror *m)
+{
+    ab_mirror_fini(m);
+    ab_map_drop(m->principal->mirrors, m);
 }
 
 struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 {
-    struct mirror *m = ab_map_find(p->mirrors, key);
-    if (m != NULL || ab_kind_of_key(key) == NULL)
+    const ab_kind *kind = ab_kind_of_key(key);
+    struct mirror *m = kind == NULL ? NULL : ab_map_make(p->mirrors, key, sizeof(*m));
+    if (m == NULL || m->principal != NULL)
         return m;
-    m = calloc(1, sizeof(*m));
-    if (m == NULL)
-        return NULL;
     m->principal = p;
-    m->kind = ab_kind_of_key(key);
-    m->key = ab_str_dup(key);
+    m->kind = kind;
+    m->key = ab_map_at(m).key.ptr;
     ab_record_init(&m->record, p->mirror_type, &p->reconciler, m->key);
     ab_link_init(&m->in_records);
     m->known = !p->listed; /* what is here will be seen with the rest */
-    if (m->key == NULL || ab_mirror_enlist(m, agent) != AB_ERR_OK ||
-        ab_map_put(p->mirrors, key, m, NULL) != AB_ERR_OK) {
-        ab_mirror_free(m);
-        return NULL;
-    }
-    return m;
+    if (ab_mirror_enlist(m, agent) == AB_ERR_OK)
+        return m;
+    drop(m);
+    return NULL;
 }
 
 /* --- what is kept --- */
@@ -145,12 +145,10 @@ static void take_more(struct peer *peer)
 
 void ab_mirror_forget(struct mirror *m)
 {
-    ab_principal *p = m->principal;
     struct peer *peer = m->records->peer;
-    if (note_over(p, ab_str_of(m->agent), m->version) != AB_ERR_OK)
+    if (note_over(m->principal, ab_str_of(m->agent), m->version) != AB_ERR_OK)
         return; /* later */
-    (void)ab_map_take(p->mirrors, ab_str_of(m->key));
-    ab_mirror_free(m);
+    drop(m);
     take_more(peer);
 }
 

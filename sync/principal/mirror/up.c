@@ -99,8 +99,7 @@ static const char *refuse_name(struct peer *peer, const char *key)
         AB_WARN(peer->principal->env.log, SYNC,
                 "project refused: its name at the control plane belongs to another agent, whose "
                 "name is a longer match; rename the project",
-                AB_KV("agent", (const char *)peer->name), AB_KV("object", key),
-                AB_KV("held_back", held));
+                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("held_back", held));
     return "taken";
 }
 
@@ -112,7 +111,7 @@ static const char *refuse_more(struct peer *peer)
         AB_WARN(peer->principal->env.log, SYNC,
                 "the agent publishes more objects than are mirrored; more are mirrored when "
                 "others are deleted, or with a higher sync.max-mirrors",
-                AB_KV("agent", (const char *)peer->name),
+                AB_KV("agent", peer->name),
                 AB_KV("max_mirrors", (int64_t)peer->principal->env.mirrors_max),
                 AB_KV("held_back", held));
     peer->refused_more = true;

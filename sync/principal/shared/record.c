@@ -13,15 +13,13 @@
 
 #define GLOB_SHOWN_MAX 100 /* bytes in the log */
 
-void ab_principal_shared_free(void *value)
+void ab_principal_shared_fini(void *value)
 {
     struct shared *s = value;
     ab_record_fini(&s->record);
     ab_project_free(s->project);
     free(s->scope);
     free(s->version);
-    free(s->key);
-    free(s);
 }
 
 struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key)
@@ -31,20 +29,13 @@ struct shared *ab_principal_shared_find(const ab_principal *p, ab_str key)
 
 struct shared *ab_principal_shared_for(ab_principal *p, ab_str key, const ab_record_type *type)
 {
-    struct shared *s = ab_principal_shared_find(p, key);
-    if (s != NULL)
+    struct shared *s = ab_map_make(p->shared, key, sizeof(*s));
+    if (s == NULL || s->principal != NULL)
         return s;
-    s = calloc(1, sizeof(*s));
-    if (s == NULL)
-        return NULL;
     s->principal = p;
     s->kind = ab_kind_of_key(key);
-    s->key = ab_str_dup(key);
+    s->key = ab_map_at(s).key.ptr;
     ab_record_init(&s->record, type, &p->reconciler, s->key);
-    if (s->key == NULL || ab_map_put(p->shared, key, s, NULL) != AB_ERR_OK) {
-        ab_principal_shared_free(s);
-        return NULL;
-    }
     return s;
 }
 
@@ -74,12 +65,12 @@ static void log_unclear(const struct shared *s, const ab_project *project)
         AB_WARN(s->principal->env.log, SYNC,
                 "cannot evaluate a denied destination: it denies every agent; write a glob of at "
                 "most 1024 bytes without nested braces",
-                AB_KV("object", (const char *)s->key), AB_KV("glob", shown(unclear)));
+                AB_KV("object", s->key), AB_KV("glob", shown(unclear)));
     if (is_new(former == NULL ? NULL : ab_project_undecided(former), undecided))
         AB_WARN(s->principal->env.log, SYNC,
                 "cannot tell which agents have an address that this denied server matches; deny "
                 "agents by name",
-                AB_KV("object", (const char *)s->key), AB_KV("glob", shown(undecided)));
+                AB_KV("object", s->key), AB_KV("glob", shown(undecided)));
 }
 
 ab_err ab_principal_shared_note_project(struct shared *s, const ab_object *hub)

@@ -280,7 +280,8 @@ static bool is_over(const ab_record *r)
 static void forget(ab_record *r)
 {
     struct shared *s = shared_of(r);
-    ab_principal_shared_free(ab_map_take(s->principal->shared, ab_str_of(s->key)));
+    ab_principal_shared_fini(s);
+    ab_map_drop(s->principal->shared, s);
 }
 
 static const ab_record_type shared_type = {.is_as_desired = is_as_desired,

@@ -32,8 +32,8 @@ void ab_principal_shared_close(struct peer *peer);
 void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
 /** Look at one again, for this agent. */
 void ab_principal_shared_requeue(struct peer *peer, ab_str key);
-/** Free a record, for ab_map_free. */
-void ab_principal_shared_free(void *value);
+/** Free what a record has, for ab_map_free. */
+void ab_principal_shared_fini(void *value);
 
 /* error.c: what agents cannot do with them; there is no status to show it */
 /** Is this event about such an error? */

@@ -11,8 +11,8 @@ struct shared {
     ab_record record; /* first */
     ab_principal *principal;
     const ab_kind *kind;
-    char *key;
-    char *version; /* resourceVersion that the store has shown last */
+    const char *key; /* the map's */
+    char *version;   /* resourceVersion that the store has shown last */
     bool exists;
     bool deleting;       /* AppProject: its finalizers are to be dropped */
     ab_project *project; /* AppProject: which agents it is for */

@@ -31,6 +31,13 @@ char *ab_str_dup(ab_str s)
     return copy;
 }
 
+ab_err ab_str_replace(char **text, ab_str by)
+{
+    free(*text);
+    *text = by.len == 0 ? NULL : ab_str_dup(by);
+    return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
 ab_err ab_str_to_u64(ab_str s, uint64_t *out)
 {
     uint64_t value = 0;

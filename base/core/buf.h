@@ -62,6 +62,9 @@ static inline bool ab_str_starts(ab_str s, const char *prefix)
 int ab_str_cmp(ab_str a, ab_str b);
 /** NUL-terminated copy, owned by the caller (free()); NULL when out of memory or `s` is absent. */
 char *ab_str_dup(ab_str s);
+/** Free `*text`, and put a NUL-terminated copy of `by` in its place; NULL when `by` is empty or
+ * absent. @return NOMEM; `*text` is NULL then */
+AB_MUST_USE ab_err ab_str_replace(char **text, ab_str by);
 /** Decimal digits only, no sign or space. @return PARSE for anything else or overflow */
 AB_MUST_USE ab_err ab_str_to_u64(ab_str s, uint64_t *out);
 /** True for a DNS-1123 label (RFC 1123, at most 63 of a-z 0-9 -, ends alphanumeric). */

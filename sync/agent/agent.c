@@ -65,22 +65,16 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
     ab_agent_object *o = ab_agent_object_for(a, key);
     if (o == NULL)
         return AB_ERR_NOMEM;
-    if (received->uid.len > 0) {
-        o->uid = ab_str_dup(received->uid);
-        if (o->uid == NULL || ab_digest_of(received->uid, &o->kept_uid) != AB_ERR_OK)
-            return AB_ERR_NOMEM;
-    }
-    if (received->source.len > 0) {
-        o->hub_key = ab_str_dup(received->source);
-        if (o->hub_key == NULL)
-            return AB_ERR_NOMEM;
-    }
+    ab_err e = ab_str_replace(&o->uid, received->uid);
+    if (e == AB_ERR_OK && received->uid.len > 0)
+        e = ab_digest_of(received->uid, &o->kept_uid);
+    if (e == AB_ERR_OK)
+        e = ab_str_replace(&o->hub_key, received->source);
+    if (e == AB_ERR_OK && received->owner.len > 0 && !received->ended)
+        e = ab_digest_of(received->owner, &o->principal);
+    if (e != AB_ERR_OK)
+        return e;
     o->hash = received->hash;
-    if (received->owner.len > 0 && !received->ended) {
-        ab_err e = ab_digest_of(received->owner, &o->principal);
-        if (e != AB_ERR_OK)
-            return e;
-    }
     o->version = received->version;
     o->remapped = received->remapped;
     o->orphan = received->orphan;

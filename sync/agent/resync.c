@@ -39,9 +39,7 @@ static ab_err name_mirror(ab_agent_object *o)
     if (!mirror_key(o->agent, ab_str_of(o->key), key) ||
         (o->hub_key != NULL && ab_str_is(ab_str_of(key), o->hub_key)))
         return AB_ERR_OK;
-    free(o->hub_key);
-    o->hub_key = ab_str_dup(ab_str_of(key));
-    return o->hub_key == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    return ab_str_replace(&o->hub_key, ab_str_of(key));
 }
 
 /* Autonomous: know under which key the hub has each object that is published. */

@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ab_err replace_text(char **text, ab_str by)
-{
-    free(*text);
-    *text = by.len == 0 ? NULL : ab_str_dup(by);
-    return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-}
-
 /* What the object's source will be when this is saved. */
 static ab_err set_next(ab_agent_object *o, enum source source, const ab_received_state *received)
 {
@@ -25,9 +18,9 @@ static ab_err set_next(ab_agent_object *o, enum source source, const ab_received
     o->next_orphan = received->orphan;
     o->next_hash = received->hash;
     o->next_principal = (ab_digest){0};
-    ab_err e = replace_text(&o->next_uid, received->uid);
+    ab_err e = ab_str_replace(&o->next_uid, received->uid);
     if (e == AB_ERR_OK)
-        e = replace_text(&o->next_hub_key, received->source);
+        e = ab_str_replace(&o->next_hub_key, received->source);
     if (e == AB_ERR_OK && received->owner.len > 0)
         e = ab_digest_of(received->owner, &o->next_principal);
     return e;
@@ -168,8 +161,10 @@ static void confirm_restored(ab_agent_object *o, const ab_task *t)
     if (!o->restored || ab_version_cmp(t->version, o->version) != 0)
         return;
     o->restored = o->outdated = false;
-    if (o->source == SOURCE_ENDED)
-        (void)replace_text(&o->uid, ab_agent_source_uid(t->event));
+    if (o->source == SOURCE_ENDED) {
+        ab_err e = ab_str_replace(&o->uid, ab_agent_source_uid(t->event));
+        (void)e; /* without memory for it, it is not known */
+    }
     ab_agent_note_log_read(o);
 }
 

@@ -72,16 +72,6 @@ struct mirror *ab_mirror_for(ab_principal *p, ab_str key, ab_str agent)
 
 /* --- what is kept --- */
 
-static ab_err take_text(char **to, ab_str text)
-{
-    free(*to);
-    *to = NULL;
-    if (text.len == 0)
-        return AB_ERR_OK;
-    *to = ab_str_dup(text);
-    return *to == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-}
-
 ab_err ab_mirror_recall(struct mirror *m, const ab_received_state *row)
 {
     ab_err e = AB_ERR_OK;
@@ -90,9 +80,9 @@ ab_err ab_mirror_recall(struct mirror *m, const ab_received_state *row)
         m->hash = row->hash;
         if (!row->released)
             m->source = row->ended ? MIRROR_ENDED : MIRROR_LIVE;
-        e = take_text(&m->uid, row->uid);
+        e = ab_str_replace(&m->uid, row->uid);
         if (e == AB_ERR_OK)
-            e = take_text(&m->made, row->owned);
+            e = ab_str_replace(&m->made, row->owned);
     }
     m->recalled = e == AB_ERR_OK;
     return e;

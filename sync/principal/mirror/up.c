@@ -213,14 +213,13 @@ void ab_mirror_take(struct peer *peer, ab_event *event, void *delivery)
 
 static void save(struct mirror *m, enum mirror_source next, const ab_received_state *received)
 {
-    free(m->next_uid);
-    m->next_uid = received->uid.len == 0 ? NULL : ab_str_dup(received->uid);
     m->next = next;
     m->next_hash = received->hash;
-    if (received->uid.len > 0 && m->next_uid == NULL)
-        ab_reconcile_fail(&m->record, AB_ERR_NOMEM, NULL);
-    else
+    ab_err e = ab_str_replace(&m->next_uid, received->uid);
+    if (e == AB_ERR_OK)
         ab_reconcile_save(&m->record, received);
+    else
+        ab_reconcile_fail(&m->record, e, NULL);
 }
 
 static ab_received_state row_of(const struct mirror *m)

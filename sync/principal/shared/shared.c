@@ -163,14 +163,11 @@ static ab_err note_scope(struct shared *s, const ab_object *hub)
     ab_err e = ab_secret_project(hub, &project);
     if (e != AB_ERR_OK)
         return e;
-    free(s->scope);
-    s->scope = NULL;
     if (project == NULL)
-        return AB_ERR_OK;
+        return ab_str_replace(&s->scope, AB_STR_NONE);
     snprintf(key, sizeof(key), "AppProject/%.*s/%s", AB_STR_ARG(ab_object_namespace(hub)), project);
     free(project);
-    s->scope = ab_str_dup(ab_str_of(key));
-    return s->scope == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    return ab_str_replace(&s->scope, ab_str_of(key));
 }
 
 static ab_err note(struct shared *s, const ab_object *hub)

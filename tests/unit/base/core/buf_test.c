@@ -52,6 +52,20 @@ static void a_copy_is_terminated(void **state)
     free(copy);
 }
 
+static void a_text_is_replaced_by_a_copy_or_by_nothing(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    assert_int_equal(ab_str_replace(&text, (ab_str){"abcdef", 3}), AB_ERR_OK);
+    assert_string_equal(text, "abc");
+    assert_int_equal(ab_str_replace(&text, AB_STR("d")), AB_ERR_OK);
+    assert_string_equal(text, "d");
+    assert_int_equal(ab_str_replace(&text, AB_STR("")), AB_ERR_OK);
+    assert_null(text);
+    assert_int_equal(ab_str_replace(&text, AB_STR_NONE), AB_ERR_OK);
+    assert_null(text);
+}
+
 static void decimal_numbers_are_read_up_to_the_largest(void **state)
 {
     (void)state;
@@ -264,6 +278,7 @@ int main(void)
         cmocka_unit_test(strings_are_compared_by_all_their_bytes),
         cmocka_unit_test(strings_are_ordered_by_bytes_then_length),
         cmocka_unit_test(a_copy_is_terminated),
+        cmocka_unit_test(a_text_is_replaced_by_a_copy_or_by_nothing),
         cmocka_unit_test(decimal_numbers_are_read_up_to_the_largest),
         cmocka_unit_test(what_is_no_decimal_number_is_refused),
         cmocka_unit_test(dns_labels_are_told),

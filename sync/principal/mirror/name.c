@@ -83,18 +83,14 @@ bool ab_mirror_is_project_judged(const struct mirror *m)
            ab_mirror_is_project_refused(m, ab_str_of(m->project)) == m->project_refused;
 }
 
-static void check_application(struct mirror *m)
+/* It is looked at again, an Application only if its project is another's than it was. */
+static void check_one(struct mirror *m)
 {
-    if (ab_mirror_is_project_judged(m))
+    bool is_project = m->kind == &ab_kind_appproject;
+    if (!is_project && ab_mirror_is_project_judged(m))
         return;
-    m->applied = m->applied_status = (ab_digest){0};
-    m->up_to_date = false;
-    m->record.inbox.retry_at = 0;
-    ab_reconcile_advance(&m->record);
-}
-
-static void check_project(struct mirror *m)
-{
+    if (!is_project)
+        m->applied = m->applied_status = (ab_digest){0};
     m->up_to_date = false;
     m->record.inbox.retry_at = 0;
     ab_reconcile_advance(&m->record);
@@ -104,12 +100,8 @@ static void check(const struct agent_records *r, const ab_kind *kind)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
-        if (m->kind != kind)
-            continue;
-        if (kind == &ab_kind_appproject)
-            check_project(m);
-        else
-            check_application(m);
+        if (m->kind == kind)
+            check_one(m);
     }
 }
 

@@ -33,8 +33,9 @@ char *ab_str_dup(ab_str s)
 
 ab_err ab_str_replace(char **text, ab_str by)
 {
-    free(*text);
+    char *former = *text;
     *text = by.len == 0 ? NULL : ab_str_dup(by);
+    free(former);
     return by.len > 0 && *text == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 

@@ -63,7 +63,7 @@ int ab_str_cmp(ab_str a, ab_str b);
 /** NUL-terminated copy, owned by the caller (free()); NULL when out of memory or `s` is absent. */
 char *ab_str_dup(ab_str s);
 /** Free `*text`, and put a NUL-terminated copy of `by` in its place; NULL when `by` is empty or
- * absent. @return NOMEM; `*text` is NULL then */
+ * absent. `by` may be a part of it. @return NOMEM; `*text` is NULL then */
 AB_MUST_USE ab_err ab_str_replace(char **text, ab_str by);
 /** Decimal digits only, no sign or space. @return PARSE for anything else or overflow */
 AB_MUST_USE ab_err ab_str_to_u64(ab_str s, uint64_t *out);

@@ -58,6 +58,8 @@ static void a_text_is_replaced_by_a_copy_or_by_nothing(void **state)
     char *text = NULL;
     assert_int_equal(ab_str_replace(&text, (ab_str){"abcdef", 3}), AB_ERR_OK);
     assert_string_equal(text, "abc");
+    assert_int_equal(ab_str_replace(&text, (ab_str){text + 1, 2}), AB_ERR_OK);
+    assert_string_equal(text, "bc");
     assert_int_equal(ab_str_replace(&text, AB_STR("d")), AB_ERR_OK);
     assert_string_equal(text, "d");
     assert_int_equal(ab_str_replace(&text, AB_STR("")), AB_ERR_OK);

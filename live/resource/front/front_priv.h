@@ -96,8 +96,6 @@ extern const ab_https_handler ab_resource_front_handler;
 void ab_resource_front_refuse(ab_resource_front_request *r, int status, const char *why);
 /** Ask the agent. */
 void ab_resource_front_ask(ab_resource_front_request *r);
-/** Ask for those again that wait for their agent. */
-void ab_resource_front_retry(ab_resource_front *front);
 /** End those that wait for their agent, in order. */
 void ab_resource_front_end_waiting(ab_resource_front *front);
 

@@ -137,13 +137,15 @@ static void on_answer(void *arg, int status, const ab_http_field *fields, size_t
         ab_https_abort(r->http);
 }
 
+static void start_retrying(ab_resource_front *front);
+
 static void wait_for_agent(ab_resource_front_request *r)
 {
     r->waiting = true;
     r->give_up_ms = ab_clock_mono_ms(r->front->env.clock) + GIVE_UP_MS;
     LIST_INSERT_HEAD(&r->front->waiting, r, waiting_at);
     if (!uv_is_active((uv_handle_t *)r->front->retry))
-        ab_resource_front_retry(r->front);
+        start_retrying(r->front);
 }
 
 /* Of a log that goes on, the first lines are missing. */
@@ -346,7 +348,7 @@ static void on_retry(uv_timer_t *timer)
         (void)uv_timer_stop(timer);
 }
 
-void ab_resource_front_retry(ab_resource_front *front)
+static void start_retrying(ab_resource_front *front)
 {
     int failed = uv_timer_start(front->retry, on_retry, RETRY_MS, RETRY_MS);
     assert(failed == 0);

@@ -28,12 +28,16 @@ bool ab_registration_is_waiting(const ab_object *secret)
 
 /* --- data --- */
 
-static void put_encoded(ab_spanw *w, const char *name, ab_buf *content)
+static void put_encoded(ab_spanw *w, const char *name, ab_buf *content, ab_err *e)
 {
     ab_buf text;
     ab_buf_init_secret(&text, SECRET_MAX);
     ab_base64_encode(ab_buf_str(content), &text);
-    if (ab_buf_status(content) == AB_ERR_OK && ab_buf_status(&text) == AB_ERR_OK)
+    if (*e == AB_ERR_OK)
+        *e = ab_buf_status(content);
+    if (*e == AB_ERR_OK)
+        *e = ab_buf_status(&text);
+    if (*e == AB_ERR_OK)
         ab_spanw_key_str(w, name, ab_buf_str(&text));
     ab_buf_wipe(&text);
     ab_buf_wipe(content);
@@ -56,7 +60,7 @@ static ab_err write_config(const ab_registration_form *form, const char *token, 
     ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&ca);
     ab_buf_fini(&ca);
-    return e == AB_ERR_OK ? ab_buf_status(out) : e;
+    return e;
 }
 
 ab_err ab_registration_data(const ab_registration_form *form, ab_str agent, const char *token,
@@ -70,12 +74,10 @@ ab_err ab_registration_data(const ab_registration_form *form, ab_str agent, cons
     ab_buf_printf(&name, "%.*s", AB_STR_ARG(agent));
     ab_buf_printf(&server, "%s/agents/%.*s", form->server, AB_STR_ARG(agent));
     ab_err e = write_config(form, token, &config);
-    if (e == AB_ERR_OK)
-        e = ab_buf_status(&server);
     ab_spanw_object(&w);
-    put_encoded(&w, "config", &config);
-    put_encoded(&w, "name", &name);
-    put_encoded(&w, "server", &server);
+    put_encoded(&w, "config", &config, &e);
+    put_encoded(&w, "name", &name, &e);
+    put_encoded(&w, "server", &server, &e);
     ab_spanw_object_end(&w);
     return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }

@@ -3,6 +3,7 @@
 
 #include "base/core/base64.h"
 #include "schema/attributes.h"
+#include "tests/unit/scarce.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +22,27 @@ static ab_buf data_with(const char *token)
     ab_buf_init(&data, 4096);
     assert_int_equal(ab_registration_data(&form, AB_STR("w1"), token, &data), AB_ERR_OK);
     return data;
+}
+
+/* Without `config` Argo CD could not log in to the agent. */
+static void what_memory_is_too_short_for_is_not_left_out(void **state)
+{
+    (void)state;
+    ab_buf whole = data_with("tok");
+    bool refused = true;
+    for (long i = 0; refused; i++) {
+        ab_buf data;
+        ab_buf_init_secret(&data, 4096);
+        scarce_allocations_left = i;
+        ab_err e = ab_registration_data(&form, AB_STR("w1"), "tok", &data);
+        refused = scarce_allocations_left < 0;
+        scarce_allocations_left = -1;
+        assert_int_equal(e, refused ? AB_ERR_NOMEM : AB_ERR_OK);
+        if (!refused)
+            assert_true(ab_str_eq(ab_buf_str(&data), ab_buf_str(&whole)));
+        ab_buf_fini(&data);
+    }
+    ab_buf_fini(&whole);
 }
 
 static ab_object *made(bool by_hand)
@@ -164,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_secret_says_what_argo_cd_and_the_principal_read),
+        cmocka_unit_test(what_memory_is_too_short_for_is_not_left_out),
         cmocka_unit_test(one_that_needs_approval_waits),
         cmocka_unit_test(a_manual_secret_is_not_ours_and_never_waits),
         cmocka_unit_test(a_secret_whose_label_is_no_agents_name_is_not_ours),

@@ -562,13 +562,21 @@ unsigned ab_end_fill(ab_end *end, const char *agent, size_t bytes, ab_sending *s
     return 0;
 }
 
+static bool is_safe(const ab_sending *s)
+{
+    return s->finished > 0 && s->code == AB_ERR_OK;
+}
+
+static bool is_under_way(const ab_sending *s)
+{
+    return s->finished == 0 && s->accepted == AB_ERR_OK;
+}
+
 bool ab_end_put_until_safe(ab_end *end, const char *agent, const char *key, uint64_t version,
                            ab_sending *sending)
 {
-    if (sending->finished > 0 && sending->code == AB_ERR_OK)
-        return true;
-    if (sending->finished == 0 && sending->accepted == AB_ERR_OK)
-        return false;
+    if (is_safe(sending) || is_under_way(sending))
+        return is_safe(sending);
     *sending = (ab_sending){0};
     const ab_draft draft = {.key = key, .version = version, .data = AB_STR("{\"a\":1}")};
     (void)ab_end_send(end, agent, &draft, sending);
@@ -597,4 +605,13 @@ ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadl
                    ab_sending *sending)
 {
     return ab_end_live_data(end, agent, id, AB_STR("{}"), deadline_ms, sending);
+}
+
+bool ab_end_live_until_safe(ab_end *end, const char *agent, const char *id, ab_sending *sending)
+{
+    if (is_safe(sending) || is_under_way(sending))
+        return is_safe(sending);
+    *sending = (ab_sending){0};
+    (void)ab_end_live(end, agent, id, 60000, sending);
+    return false;
 }

@@ -192,8 +192,10 @@ ab_err ab_end_live_data(ab_end *end, const char *agent, const char *id, ab_str d
                         int64_t deadline_ms, ab_sending *sending);
 ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
                    ab_sending *sending);
+/** As ab_end_put_until_safe. It may arrive more than once. */
+bool ab_end_live_until_safe(ab_end *end, const char *agent, const char *id, ab_sending *sending);
 
-/* Let the loop run until `condition` holds; fails the test after half a minute. */
+/* Let the loop run until `condition` holds; fails the test after two minutes. */
 #define AB_UNTIL(ends, condition)                                                                  \
     do {                                                                                           \
         ab_wait ab_wait_ = ab_wait_begin(ends);                                                    \

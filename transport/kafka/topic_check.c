@@ -279,6 +279,22 @@ static void serve(ab_kafka_link *l, const ab_kafka_findings *found)
         ab_kafka_link_failed(l, &err);
 }
 
+/* Its agent is served: only what is larger than that is not sent (send.c). */
+static void tell_limits(const topic_check *s, size_t which)
+{
+    ab_kafka *k = s->kafka;
+    for (size_t i = 0; i < AB_KAFKA_TOPICS; i++) {
+        const ab_kafka_topic_state *t = &s->topics[which * AB_KAFKA_TOPICS + i];
+        int64_t held = 0;
+        if (t->usable && t->error.code != AB_ERR_OK &&
+            ab_limiter_pass(&k->host.limiter, "limit", t->name, ab_kafka_now(k), &held))
+            AB_WARN(k->base.env.log, KAFKA,
+                    "topic takes less than kafka.message-max; larger events are refused",
+                    AB_KV("agent", t->agent), AB_KV("error", t->error.text),
+                    AB_KV("held_back", held));
+    }
+}
+
 static void finish(ab_kafka *k, entry *e)
 {
     ab_kafka_link *l = e->link;
@@ -315,6 +331,7 @@ static void done(ab_kafka_job *job)
         k->host.broker = RD_KAFKA_RESP_ERR_NO_ERROR;
     assign_all(s);
     for (size_t i = 0; i < s->count; i++) {
+        tell_limits(s, i);
         finish(k, &s->entries[i]);
         release_incoming(&s->entries[i]);
         ab_kafka_link_unref(s->entries[i].link);

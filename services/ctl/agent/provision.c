@@ -175,7 +175,7 @@ static ab_err check_topics(ab_provision *p, ab_error *err)
     ab_kafka_topics_check(&p->client.settings, p->client.rk, p->topics, TOPICS);
     for (size_t i = 0; i < TOPICS; i++) {
         const ab_kafka_topic_state *t = &p->topics[i];
-        if (t->usable || t->missing)
+        if (t->error.code == AB_ERR_OK || t->missing)
             continue;
         wrong = true;
         (void)ab_ctl_fail(AB_CTL_FAILED, "%s", t->error.text);

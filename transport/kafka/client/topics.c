@@ -272,19 +272,21 @@ ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics
     return e;
 }
 
+/* A topic that takes less is of use: what it does not take is refused, each event alone. */
 static void check_entry(const ab_kafka_settings *s, ab_kafka_topic_state *t, const char *key,
                         const char *value)
 {
     const char *policy = t->live ? "delete" : "compact";
     int64_t largest = strtoll(value, NULL, 10);
+    bool is_limit = strcmp(key, "max.message.bytes") == 0;
     char wanted[64] = "";
     if (strcmp(key, "cleanup.policy") == 0 && strcmp(value, policy) != 0)
         snprintf(wanted, sizeof(wanted), "%s", policy);
-    if (strcmp(key, "max.message.bytes") == 0 && largest < s->message_max_bytes)
+    if (is_limit && largest < s->message_max_bytes)
         snprintf(wanted, sizeof(wanted), "%" PRId64, s->message_max_bytes);
     if (wanted[0] == '\0' || !t->usable)
         return;
-    t->usable = false;
+    t->usable = is_limit;
     ab_fail(&t->error, AB_ERR_UNAVAILABLE,
             "topic %s has %s=%s, must be %s: kafka-configs --alter --topic %s --add-config %s=%s",
             t->name, key, value, wanted, t->name, key, wanted);

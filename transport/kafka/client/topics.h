@@ -17,7 +17,8 @@ typedef struct {
     bool made;      /* just now, by us */
     bool hidden;    /* its settings are not shown: DescribeConfigs is missing */
     int32_t leader; /* number of the broker; of a usable one */
-    ab_error error; /* why it is not usable; `foreign` is Kafka's code, if the broker said it */
+    ab_error error; /* why it is not usable, or what a usable one should be set to; `foreign` is
+                       Kafka's code, if the broker said it */
 } ab_kafka_topic_state;
 
 /**
@@ -38,7 +39,7 @@ AB_MUST_USE ab_err ab_kafka_topics_try(const ab_kafka_settings *s, rd_kafka_t *r
 /** Delete these; one that is not there counts as deleted. @return why one of them, or all, stay */
 AB_MUST_USE ab_err ab_kafka_topics_delete(rd_kafka_t *rk, const ab_kafka_topic_state *topics,
                                           size_t count, ab_error *err);
-/** Check the settings of those that are usable; a wrong one is no longer usable, and its `error`
- * says why. */
+/** Check the settings of those that are usable. The `error` of a wrong one says what is to be set,
+ * and it is no longer usable, unless it only takes less than kafka.message-max. */
 void ab_kafka_topics_check(const ab_kafka_settings *s, rd_kafka_t *rk, ab_kafka_topic_state *topics,
                            size_t count);

@@ -36,15 +36,16 @@ static void add_usable(checking *c, const ab_kafka_topic_state *t, ab_direction 
 
 static void add_topic(checking *c, const ab_kafka_topic_state *t, ab_direction direction)
 {
-    if (t->usable) {
-        ab_findings_add(c->out, AB_FOUND_OK, t->name, NULL, "the topic exists");
+    if (t->usable)
         add_usable(c, t, direction);
-    } else if (t->error.foreign == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+    if (t->error.code == AB_ERR_OK)
+        ab_findings_add(c->out, AB_FOUND_OK, t->name, NULL, "the topic exists");
+    else if (t->error.foreign == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
         ab_check_grant_missing(c->setup, AB_FOUND_ERROR, t->name, "Describe", t->error.text,
                                c->out);
     else
-        ab_findings_add(c->out, AB_FOUND_ERROR, t->name, "docs/operate/kafka.md", "%s",
-                        t->error.text);
+        ab_findings_add(c->out, t->usable ? AB_FOUND_WARNING : AB_FOUND_ERROR, t->name,
+                        "docs/operate/kafka.md", "%s", t->error.text);
 }
 
 static void check_topics(checking *c, const char *agent)

@@ -34,7 +34,8 @@ static ab_err set_producer(const ab_kafka_settings *s, rd_kafka_conf_t *conf, bo
         /* librdkafka does not know whose events they are: share.h keeps to kafka.queue. */
         {"queue.buffering.max.kbytes", "2147483647", NULL},
         {"queue.buffering.max.messages", "10000000", NULL},
-        {"batch.size", batch, NULL},
+        /* A live topic may be of the broker's default size, which librdkafka's default fits. */
+        {"batch.size", live ? NULL : batch, NULL},
         {"compression.type", live ? "none" : codec, "kafka.compression"}, /* live is sealed */
         /* Where the topic takes as much, a batch is never refused for one event in it. */
         {"message.max.bytes", largest, "kafka.message-max"},

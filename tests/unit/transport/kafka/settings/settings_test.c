@@ -125,6 +125,7 @@ static void a_batch_is_large_where_topics_are_known_to_take_it(void **state)
         loaded l;
         assert_int_equal(load(&l, rows[i].role, WORDS(rows[i].topics)), AB_ERR_OK);
         assert_has(&l, AB_KAFKA_PRODUCER, "batch.size", rows[i].bytes);
+        assert_has(&l, AB_KAFKA_LIVE_PRODUCER, "batch.size", "1000000");
         unload(&l);
     }
 }

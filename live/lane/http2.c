@@ -233,6 +233,15 @@ void ab_live_http2_end(ab_live_http2 *h, ab_err code, const ab_error *err)
     free(h);
 }
 
+/* After what was invalid, nghttp2 still has to say so. */
+static ab_err check_over(ab_live_http2 *h, ab_error *err)
+{
+    if (nghttp2_session_want_read(h->ng) != 0 || nghttp2_session_want_write(h->ng) != 0)
+        return AB_ERR_OK;
+    return ab_fail(err, AB_ERR_INVALID, "%s ended the live session, or sent invalid HTTP/2",
+                   peer_of(h));
+}
+
 ab_err ab_live_http2_receive(ab_live_http2 *h, ab_str bytes, int64_t now_ms, ab_error *err)
 {
     h->now_ms = now_ms;
@@ -244,13 +253,11 @@ ab_err ab_live_http2_receive(ab_live_http2 *h, ab_str bytes, int64_t now_ms, ab_
     if (n < 0)
         return ab_fail(err, AB_ERR_INVALID, "%s sent invalid HTTP/2: %s", peer_of(h),
                        nghttp2_strerror((int)n));
-    if (nghttp2_session_want_read(h->ng) == 0 && nghttp2_session_want_write(h->ng) == 0)
-        return ab_fail(err, AB_ERR_INVALID, "%s ended the live session", peer_of(h));
     h->env.on_work(h->env.arg);
-    return AB_ERR_OK;
+    return check_over(h, err);
 }
 
-ab_err ab_live_http2_flush(ab_live_http2 *h)
+ab_err ab_live_http2_flush(ab_live_http2 *h, ab_error *err)
 {
     ab_err e = AB_ERR_OK;
     while (e == AB_ERR_OK && h->env.has_room(h->env.arg)) {
@@ -265,7 +272,7 @@ ab_err ab_live_http2_flush(ab_live_http2 *h)
         e = AB_ERR_NOMEM;
     if (e == AB_ERR_OK)
         ab_live_stream_feed(h);
-    return e;
+    return e == AB_ERR_OK ? check_over(h, err) : e;
 }
 
 static void expire(ab_live_http2 *h, int64_t now_ms)

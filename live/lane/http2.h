@@ -39,8 +39,9 @@ void ab_live_http2_end(ab_live_http2 *h, ab_err code, const ab_error *err);
  *  @return INVALID: the other end does not keep to HTTP/2: end it; NOMEM */
 AB_MUST_USE ab_err ab_live_http2_receive(ab_live_http2 *h, ab_str bytes, int64_t now_ms,
                                          ab_error *err);
-/** Send as much as there is room for. @return what write has returned; NOMEM */
-AB_MUST_USE ab_err ab_live_http2_flush(ab_live_http2 *h);
+/** Send as much as there is room for. @return what write has returned; NOMEM; INVALID: all was
+ * said, and the other end does not keep to HTTP/2, or has ended it: end it */
+AB_MUST_USE ab_err ab_live_http2_flush(ab_live_http2 *h, ab_error *err);
 /** A few times a second: deadlines, and pings to an end that is silent while streams are open.
  *  @return UNAVAILABLE: the other end has been silent for too long: end it */
 AB_MUST_USE ab_err ab_live_http2_tick(ab_live_http2 *h, int64_t now_ms, ab_error *err);

@@ -109,7 +109,7 @@ static void feed(end *e, ab_str bytes, size_t piece)
         size_t len = bytes.len - at < piece ? bytes.len - at : piece;
         rc = ab_live_http2_receive(e->h2, (ab_str){bytes.ptr + at, len}, (int64_t)at, NULL);
         if (rc == AB_ERR_OK)
-            rc = ab_live_http2_flush(e->h2);
+            rc = ab_live_http2_flush(e->h2, NULL);
         if (rc == AB_ERR_OK && at % 7 == 0)
             rc = ab_live_http2_tick(e->h2, (int64_t)at, NULL);
     }

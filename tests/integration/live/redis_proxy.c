@@ -106,7 +106,7 @@ static bool move(end *e, bool is_frozen)
 {
     if (!is_frozen)
         deliver(e);
-    ab_err r = ab_live_http2_flush(e->h2);
+    ab_err r = ab_live_http2_flush(e->h2, NULL);
     assert(r == AB_ERR_OK);
     return !is_frozen && (e->in.len > 0 || e->peer->in.len > 0);
 }

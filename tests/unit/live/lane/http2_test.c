@@ -123,7 +123,7 @@ static void end_open(end *e, end *peer, bool client)
 
 static bool pass(end *from)
 {
-    assert_int_equal(ab_live_http2_flush(from->h2), AB_ERR_OK);
+    assert_int_equal(ab_live_http2_flush(from->h2, NULL), AB_ERR_OK);
     if (from->wire.len == 0)
         return false;
     ab_error err = {0};
@@ -383,7 +383,7 @@ static void a_silent_end_is_pinged_and_then_dead(void **state)
     run(&p->hub, &p->agent);
     assert_int_equal(ab_live_http2_tick(p->hub.h2, now, &err), AB_ERR_OK);
     assert_int_equal(ab_live_http2_tick(p->hub.h2, now + 16000, &err), AB_ERR_OK);
-    assert_int_equal(ab_live_http2_flush(p->hub.h2), AB_ERR_OK);
+    assert_int_equal(ab_live_http2_flush(p->hub.h2, NULL), AB_ERR_OK);
     assert_true(p->hub.wire.len > 0); /* the ping */
     ab_buf_clear(&p->hub.wire);
     assert_int_equal(ab_live_http2_tick(p->hub.h2, now + 44000, &err), AB_ERR_OK);
@@ -396,6 +396,19 @@ static void what_is_no_http2_is_invalid(void **state)
     ab_error err = {0};
     ab_err e = ab_live_http2_receive(p->agent.h2, AB_STR("GET / HTTP/1.1\r\n\r\n"), now, &err);
     assert_int_equal(e, AB_ERR_INVALID);
+}
+
+/* Not when the other end speaks again, which takes a ping and its answer. */
+static void what_is_no_frame_ends_it_at_once(void **state)
+{
+    ends *p = *state;
+    ab_error err = {0};
+    (void)ask(p, 0, 0);
+    run(&p->hub, &p->agent);
+    const ab_str frame = AB_STR("\xff\xff\xff\xff\xff\xff\xff\xff\xff"); /* of 16 MiB */
+    assert_int_equal(ab_live_http2_receive(p->hub.h2, frame, now, &err), AB_ERR_OK);
+    assert_int_equal(ab_live_http2_flush(p->hub.h2, &err), AB_ERR_INVALID);
+    assert_string_equal(err.text, "the agent ended the live session, or sent invalid HTTP/2");
 }
 
 int main(void)
@@ -414,6 +427,7 @@ int main(void)
         TEST(a_request_that_cannot_be_sent_is_invalid),
         TEST(a_silent_end_is_pinged_and_then_dead),
         TEST(what_is_no_http2_is_invalid),
+        TEST(what_is_no_frame_ends_it_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ typedef struct {
 /* What an end was told of one peer. */
 typedef struct {
     char agent[64];
-    ab_head heads[128];
+    ab_head heads[512];
     size_t head_count;
     int ready;
     uint64_t epoch;

@@ -328,14 +328,18 @@ static bool are_over(const ab_sending outcome[MANY])
     return true;
 }
 
-/* From the receipt `first` on, `agent` has the small ones, each once, as they were sent. */
-static void assert_all_came_in_order(const ab_end *agent, size_t first)
+/* From the receipt `first` on, `agent` has the small ones, each once: only events of one key keep
+ * their order, and where several requests were refused, another was taken meanwhile. */
+static void assert_all_came(const ab_end *agent, size_t first)
 {
     assert_int_equal(agent->receipt_count - first, MANY - 1);
-    for (unsigned n = 0; n < MANY - 1; n++) {
+    for (unsigned n = 0; n < MANY; n++) {
         char key[32];
-        snprintf(key, sizeof(key), "small/%u", n < MANY / 3 ? n : n + 1);
-        assert_string_equal(agent->receipts[first + n].key, key);
+        size_t times = 0;
+        snprintf(key, sizeof(key), "small/%u", n);
+        for (size_t i = first; i < agent->receipt_count; i++)
+            times += strcmp(agent->receipts[i].key, key) == 0;
+        assert_int_equal(times, n == MANY / 3 ? 0 : 1);
     }
 }
 
@@ -369,7 +373,7 @@ static void assert_too_small_topic_holds_up_nothing_else(ab_ends *ends)
         assert_int_equal(outcome[n].code, n == MANY / 3 ? AB_ERR_TOOBIG : AB_ERR_OK);
     assert_true(failures(principal) == failed + 1);
     AB_UNTIL(ends, agent->receipt_count - before >= MANY - 1);
-    assert_all_came_in_order(agent, before);
+    assert_all_came(agent, before);
     assert_false(ab_end_says(principal, ""));
     assert_true(ab_ends_logged(ends, "topic takes less than kafka.message-max") >= 1);
     ab_broker_topic_limit(ab_kafka_admin(ends), topic, "compact", "1048588");

@@ -139,13 +139,6 @@ static void create(ab_agent_object *o, const ab_received_state *row, const ab_ob
     ab_object_unref(object);
 }
 
-/* Else a former version wrote it, and a copy of it could be taken for an object of the principal.
- */
-static bool names_itself(const ab_object *local)
-{
-    return ab_object_annotation(local, AB_ANN_NAME).len > 0;
-}
-
 static void update(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                    ab_object *local)
 {
@@ -159,7 +152,7 @@ static void update(ab_agent_object *o, const ab_received_state *row, const ab_ob
     }
     e = ab_desired_digest(object, &digest);
     bool same = e == AB_ERR_OK && ab_digest_eq(&digest, &o->digest);
-    if (same && names_itself(local)) {
+    if (same && ab_names_itself(local)) {
         o->reconciled = o->digest;
         ab_agent_report_error(o, NULL);
     } else {

@@ -18,6 +18,11 @@ bool ab_is_renamed_copy(const ab_object *o)
     return name.len > 0 && !ab_str_eq(name, ab_object_name(o));
 }
 
+bool ab_names_itself(const ab_object *o)
+{
+    return ab_object_annotation(o, AB_ANN_NAME).len > 0;
+}
+
 static void render_destination(ab_spanw *w, ab_spanv destination)
 {
     static const char *const replaced[] = {"name", "server", NULL};

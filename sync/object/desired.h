@@ -49,3 +49,5 @@ ab_str ab_source_uid(const ab_object *o);
 /** Does it say that argobus wrote it under another name? Then a user has copied it, with all its
  * annotations. What former versions and other programs wrote does not say it. */
 bool ab_is_renamed_copy(const ab_object *o);
+/** Does it say under which name argobus wrote it? Else a former version did, or another program. */
+bool ab_names_itself(const ab_object *o);

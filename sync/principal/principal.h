@@ -171,7 +171,8 @@ ab_str ab_principal_why_deferred(const ab_principal *p, const char *agent, ab_st
 typedef void (*ab_principal_visitor)(void *arg, ab_str key, const char *why);
 /** In which states the Applications of this agent are at the hub; mirrors count, too. */
 void ab_principal_app_counts(const ab_principal *p, const char *agent, ab_app_counts *out);
-/** How many Secrets wait for a certificate of this agent, as of some tick not long ago. */
+/** How many Secrets wait for a certificate of this agent, as counted last: where thousands
+ * of agents have none, some seconds ago. */
 size_t ab_principal_secrets_waiting(const ab_principal *p, const char *agent);
 /** Call `visit` for each of them. Goes through all shared objects. */
 void ab_principal_each_secret_waiting(const ab_principal *p, const char *agent,

@@ -6,6 +6,7 @@
 #include "sync/principal/mirror/mirror_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/object/desired.h"
 #include "sync/object/mirror.h"
 #include "sync/principal/mirror/owner.h"
 #include "sync/principal/route.h"
@@ -180,12 +181,6 @@ static ab_err digest_text(const ab_buf *text, ab_digest *out)
     return e;
 }
 
-/* Else a former version wrote it. */
-static bool names_itself(const ab_object *hub)
-{
-    return ab_object_annotation(hub, AB_ANN_NAME).len > 0;
-}
-
 /* All but the status. @return true when a write is under way, or failed */
 static bool place(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
@@ -208,7 +203,7 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
     } else if (e != AB_ERR_OK) {
         ab_reconcile_fail(&m->record, e, NULL);
     } else {
-        if (!demand.due && refused == m->project_refused && names_itself(hub))
+        if (!demand.due && refused == m->project_refused && ab_names_itself(hub))
             ab_reconcile_note_revert(&m->record,
                                      "change to a mirror at the control plane reverted");
         ab_reconcile_apply_text(&m->record, &text, ab_object_version(hub));

@@ -210,8 +210,9 @@ void ab_https_resume(ab_https_request *r)
     if (!r->paused)
         return;
     r->paused = false;
-    /* The client is not to blame for that time. */
-    r->conn->since += uv_now(r->conn->server->loop) - r->paused_at;
+    /* The client is not to blame for that time, in which nothing of it was read. */
+    r->conn->heard = uv_now(r->conn->server->loop);
+    r->conn->since += r->conn->heard - r->paused_at;
     if (!r->conn->doomed)
         ab_tls_socket_wake(r->conn->socket);
 }

@@ -162,6 +162,31 @@ static void a_silent_websocket_is_pinged_and_let_go(void **state)
     ab_buf_fini(&out);
 }
 
+/* Meanwhile nothing of the client was read: it is asked whether it is there before it is let go. */
+static void a_websocket_is_not_silent_because_it_was_paused(void **state)
+{
+    fixture *f = *state;
+    ab_buf out;
+    ab_buf_init(&out, 65536);
+    int fd = dial(f);
+    send_all(f, fd, AB_STR("GET /later HTTP/1.1\r\n" UPGRADE "\r\n"));
+    WAIT_FOR(f, f->held != NULL);
+    assert_int_equal(ab_https_accept(f->held, NULL), AB_ERR_OK);
+    assert_true(read_until(f, fd, &out, "\r\n\r\n"));
+    ab_buf_clear(&out);
+    ab_https_pause(f->held);
+    int64_t long_past_ms = now_ms() + 1000; /* five times between pings */
+    WAIT_FOR(f, now_ms() > long_past_ms);
+    assert_int_equal(f->overs, 0);
+    ab_https_resume(f->held);
+    assert_true(read_until(f, fd, &out, NULL));
+    assert_int_equal(out.len, 2);
+    assert_memory_equal(out.ptr, "\x89\0", 2);
+    assert_int_equal(f->why, AB_ERR_TIMEOUT);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 #define SERVED(name) cmocka_unit_test_setup_teardown(name, start, stop)
 #define HASTY(name)  cmocka_unit_test_setup_teardown(name, start_hasty, stop)
 
@@ -174,6 +199,7 @@ int main(void)
         SERVED(broken_frames_close_the_websocket),
         SERVED(a_flood_of_pings_is_bounded),
         HASTY(a_silent_websocket_is_pinged_and_let_go),
+        HASTY(a_websocket_is_not_silent_because_it_was_paused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -526,8 +526,46 @@ static void a_call_is_read_no_further_than_what_is_given_back(void **state)
     assert_true(w->calls[0].paused);
     assert_false(w->stream.paused);
     assert_int_equal(w->events, 8);
+    come(w, &w->calls[0], "/agent/w1", 131072); /* it was on its way */
     ab_grpc_link_ack(w->open[0], AB_VERDICT_APPLIED);
+    assert_true(w->calls[0].paused);
+    ab_grpc_link_ack(w->open[1], AB_VERDICT_APPLIED);
     assert_false(w->calls[0].paused);
+}
+
+static void a_new_call_goes_on_though_the_last_was_full(void **state)
+{
+    lab *w = *state;
+    begin(w, AB_ROLE_PRINCIPAL);
+    greet(w, true, false);
+    open_call(w, &w->calls[0]);
+    w->keep = true;
+    for (int i = 0; i < 8; i++)
+        come(w, &w->calls[0], "/agent/w1", 131072);
+    assert_true(w->calls[0].paused);
+    w->calls[0].full = true;
+    put(w, "1");
+    open_call(w, &w->calls[1]);
+    put(w, "2");
+    assert_int_equal(w->calls[1].sent, 1);
+    assert_false(w->calls[1].paused);
+    come(w, &w->calls[1], "/agent/w1", 2); /* what the last one brought is not given back yet */
+    assert_true(w->calls[1].paused);
+}
+
+static void a_call_whose_events_are_not_given_back_is_not_idle(void **state)
+{
+    lab *w = *state;
+    begin(w, AB_ROLE_PRINCIPAL);
+    greet(w, true, false);
+    open_call(w, &w->calls[0]);
+    w->keep = true;
+    come(w, &w->calls[0], "/agent/w1", 2);
+    pass(w, 7 * 60000);
+    assert_int_equal(w->calls[0].cuts, 0);
+    ab_grpc_link_ack(w->open[0], AB_VERDICT_APPLIED);
+    pass(w, 0);
+    assert_int_equal(w->calls[0].cuts, 1);
 }
 
 static void an_event_of_another_source_is_refused(void **state)
@@ -563,6 +601,8 @@ int main(void)
         TEST(a_call_that_was_replaced_lets_nothing_go_by_the_newest),
         TEST(a_full_call_does_not_hold_up_the_stream),
         TEST(a_call_is_read_no_further_than_what_is_given_back),
+        TEST(a_new_call_goes_on_though_the_last_was_full),
+        TEST(a_call_whose_events_are_not_given_back_is_not_idle),
         TEST(an_event_of_another_source_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

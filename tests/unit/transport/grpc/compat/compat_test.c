@@ -237,6 +237,20 @@ static void who_does_not_answer_does_not_hold_back_others(void **state)
     assert_int_equal(w->told_count, 200 + 49);
 }
 
+/* Or with each one that was late, one less could be under way. */
+static void who_has_answered_late_counts_again(void **state)
+{
+    world *w = with_agent(state);
+    app(w, APP("1"));
+    world_wait(w, 30000);
+    assert_int_equal(w->compat->under_way, 0);
+    world_hear_ack(w, last(w));
+    app(w, APP("2"));
+    assert_int_equal(w->compat->under_way, 1);
+    world_hear_ack(w, last(w));
+    assert_int_equal(w->compat->under_way, 0);
+}
+
 static void a_deletion_goes_before_all_else_of_its_object(void **state)
 {
     world *w = with_agent(state);
@@ -423,6 +437,16 @@ static void what_is_dealt_with_on_a_new_stream_is_acknowledged_there(void **stat
     assert_int_equal(w->got_count, 1);
     world_ack(w, 0);
     assert_attr(last(w), AB_CE_EVENTID, "e-1");
+}
+
+static void what_comes_again_while_its_acknowledgement_waits_is_passed_over(void **state)
+{
+    world *w = with_agent(state);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", TYPED);
+    w->full = true;
+    world_ack(w, 0);
+    world_hear(w, AB_TARGET_APPLICATION, AB_TYPE_STATUS_UPDATE, "1", TYPED);
+    assert_int_equal(w->got_count, 1);
 }
 
 static void what_is_returned_is_dealt_with_when_the_agent_repeats_it(void **state)
@@ -712,6 +736,7 @@ int main(void)
         CASE(one_of_a_resource_is_under_way_and_the_newest_waits),
         CASE(what_is_not_acknowledged_is_sent_again_ever_more_rarely),
         CASE(who_does_not_answer_does_not_hold_back_others),
+        CASE(who_has_answered_late_counts_again),
         CASE(a_deletion_goes_before_all_else_of_its_object),
         CASE(a_new_stream_repeats_what_was_under_way_once),
         CASE(a_full_stream_is_gone_on_with),
@@ -724,6 +749,7 @@ int main(void)
         CASE(the_counts_of_an_agents_cache_come_on_the_live_lane),
         CASE(a_principal_is_told_the_counts_of_the_cache_once),
         CASE(what_is_dealt_with_on_a_new_stream_is_acknowledged_there),
+        CASE(what_comes_again_while_its_acknowledgement_waits_is_passed_over),
         CASE(what_is_returned_is_dealt_with_when_the_agent_repeats_it),
         CASE(a_refresh_from_a_principal_is_a_state_and_a_request),
         CASE(an_application_of_the_hubs_own_namespace_is_remapped),

@@ -180,6 +180,14 @@ class Reading(Case):
         store.change("seen", "b")
         self.assertEqual(sum(1 for line in store.lines if line.get("change") in ("deleted", "absent")), 0)
 
+    def test_a_list_whose_next_page_is_too_old_begins_anew(self):
+        for i in range(5):
+            self.api.put("Application", f"a{i}", spec={"n": 1})
+        self.api.fault(lambda r: "continue" in r.query,
+                       lambda r: r.refuse(410, "Expired", "The provided continue parameter is too old"), times=1)
+        self.synced("store.kubernetes.page=2")
+        self.assertEqual(sum("continue" not in r.query for r in self.api.asked("GET", LIST)), 2)
+
     def expire(self, store):
         """Each watch from a version before this is told that it is too far behind: the cut may break one such answer off,
         and libcurl asks again without a word. The end of this is returned, for a store with smaller versions."""

@@ -57,9 +57,16 @@
 #define AB_KEY_INVENTORY "ctl/inventory/" /* + number of the page */
 
 /* Annotations of argocd-agent that users see. */
-#define AB_ANN_SOURCE_UID      "argocd.argoproj.io/source-uid"
-#define AB_ANN_PRINCIPAL_UID   "argocd.argoproj.io/principal-uid"
-#define AB_ANN_REFRESH         "argocd.argoproj.io/refresh"
+#define AB_ANN_SOURCE_UID    "argocd.argoproj.io/source-uid"
+#define AB_ANN_PRINCIPAL_UID "argocd.argoproj.io/principal-uid"
+#define AB_ANN_REFRESH       "argocd.argoproj.io/refresh"
+/* What argocd-server sets with a refresh: that sources are to be hydrated too, and since Argo
+ * CD 3.6 when each was asked for. */
+#define AB_ANN_HYDRATE           "argocd.argoproj.io/hydrate"
+#define AB_ANN_HYDRATE_TIMESTAMP "argocd.argoproj.io/hydrate-timestamp"
+#define AB_ANN_REFRESH_TIMESTAMP "argocd.argoproj.io/refresh-timestamp"
+/* All of them. For an initialiser. */
+#define AB_ANN_WITH_REFRESH    AB_ANN_HYDRATE, AB_ANN_HYDRATE_TIMESTAMP, AB_ANN_REFRESH_TIMESTAMP
 #define AB_ANN_MISMATCH_POLICY "argocd.argoproj.io/source-uid-mismatch-policy"
 #define AB_ANN_ADOPTION_POLICY "argocd.argoproj.io/adoption-policy"
 #define AB_ANN_LAST_APPLIED    "kubectl.kubernetes.io/last-applied-configuration"

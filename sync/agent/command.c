@@ -136,6 +136,19 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
     }
 }
 
+/* What was asked for with the refresh; what stands here from another one stays. */
+static void add_with_refresh(const ab_object *asked, ab_app_edit *edit)
+{
+    static const char *const names[] = {AB_ANN_WITH_REFRESH, NULL};
+    for (const char *const *n = names; *n != NULL; n++) {
+        ab_str value = ab_object_annotation(asked, *n);
+        if (value.len == 0)
+            continue;
+        edit->annotations[edit->annotation_count].name = *n;
+        edit->annotations[edit->annotation_count++].value = value;
+    }
+}
+
 static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
     char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
@@ -145,11 +158,11 @@ static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object 
         return;
     }
     format_record(o->record.inbox.head, record, sizeof(record));
-    write_edit(
-        o, local,
-        &(ab_app_edit){.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
-                                       {AB_ANN_REFRESH, how.len > 0 ? how : AB_STR("normal")}},
-                       .annotation_count = 2});
+    ab_app_edit edit = {.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
+                                        {AB_ANN_REFRESH, how.len > 0 ? how : AB_STR("normal")}},
+                        .annotation_count = 2};
+    add_with_refresh(asked, &edit);
+    write_edit(o, local, &edit);
 }
 
 static ab_spanv run_of(const ab_object *o)

@@ -22,7 +22,7 @@ typedef struct {
     struct {
         const char *name;
         ab_str value; /* absent: removed */
-    } annotations[4];
+    } annotations[6];
     size_t annotation_count;
     ab_str operation; /* JSON text; absent: see drop_operation */
     bool drop_operation;

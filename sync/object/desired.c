@@ -65,6 +65,9 @@ static void render_annotations(ab_spanw *w, const ab_object *desired, const ab_o
          .value = p->remapped ? AB_STR("true") : AB_STR_NONE,
          .dropped = !p->remapped},
         {.name = AB_ANN_REFRESH},
+        {.name = AB_ANN_HYDRATE},
+        {.name = AB_ANN_HYDRATE_TIMESTAMP},
+        {.name = AB_ANN_REFRESH_TIMESTAMP},
         {.name = AB_ANN_LAST_APPLIED},
     };
     ab_spanw_key(w, AB_STR("annotations"));

@@ -94,8 +94,8 @@ static bool is_source_own(ab_str name)
 
 static void copy_source_annotations(ab_spanw *w, const ab_object *source)
 {
-    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
-                                        NULL};
+    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_WITH_REFRESH, AB_ANN_LAST_APPLIED,
+                                        AB_ANN_LAST_UPDATED, NULL};
     ab_spanv annotations = ab_object_meta(source, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v); /* absent: with escapes, which no annotation needs */
@@ -121,6 +121,14 @@ static void keep_or_set(ab_spanw *w, const ab_object *hub, const char *name, ab_
         ab_spanw_member(w, ab_span_get(ab_object_meta(hub, "annotations"), name));
 }
 
+static void keep_refresh(ab_spanw *w, const ab_object *hub, ab_str id)
+{
+    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_WITH_REFRESH, NULL};
+    for (const char *const *n = names; *n != NULL; n++)
+        keep_or_set(w, hub, *n, AB_STR_NONE);
+    keep_or_set(w, hub, AB_ANN_REFRESH_ID, id);
+}
+
 static void render_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
                                ab_str name, const ab_mirror_params *m)
 {
@@ -130,10 +138,8 @@ static void render_annotations(ab_spanw *w, const ab_object *source, const ab_ob
     copy_hub_annotations(w, hub);
     if (!m->drop_operation)
         keep_or_set(w, hub, AB_ANN_OPERATION_ID, m->operation_id);
-    if (!m->drop_refresh) {
-        keep_or_set(w, hub, AB_ANN_REFRESH, AB_STR_NONE);
-        keep_or_set(w, hub, AB_ANN_REFRESH_ID, m->refresh_id);
-    }
+    if (!m->drop_refresh)
+        keep_refresh(w, hub, m->refresh_id);
     ab_spanw_key_str(w, AB_ANN_SOURCE_UID, m->uid);
     ab_spanw_key_str(w, AB_ANN_MIRROR, m->stamp);
     ab_spanw_key_str(w, AB_ANN_NAME, name);

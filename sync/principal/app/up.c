@@ -35,13 +35,13 @@ static ab_spanv annotation(ab_spanv report, const char *name)
 
 static void clear_requests(ab_principal_app *app, const ab_object *hub, struct finished done)
 {
+    static const char *const of_refresh[] = {AB_ANN_REFRESH_ID, AB_ANN_REFRESH, AB_ANN_WITH_REFRESH,
+                                             NULL};
     ab_app_edit edit = {.drop_operation = done.operation};
     if (done.operation)
         edit.annotations[edit.annotation_count++].name = AB_ANN_OPERATION_ID;
-    if (done.refresh) {
-        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH_ID;
-        edit.annotations[edit.annotation_count++].name = AB_ANN_REFRESH;
-    }
+    for (const char *const *n = of_refresh; done.refresh && *n != NULL; n++)
+        edit.annotations[edit.annotation_count++].name = *n;
     app->record.purpose = FOR_CLEAR;
     ab_reconcile_edit(&app->record, hub, &edit);
 }

@@ -195,18 +195,22 @@ static void what_an_agent_writes_with_escapes_is_left_out_as_well(void **state)
 }
 
 #define ASKED                                                                                      \
-    APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"hard\",\"" AB_ANN_REFRESH_ID                   \
-        "\":\"r\",\"" AB_ANN_OPERATION_ID "\":\"o\",\"theirs\":\"1\","                             \
+    APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"hard\",\"" AB_ANN_HYDRATE                      \
+        "\":\"hard\",\"" AB_ANN_REFRESH_ID "\":\"r\",\"" AB_ANN_OPERATION_ID                       \
+        "\":\"o\",\"theirs\":\"1\","                                                               \
         "\"notified.notifications.argoproj.io\":\"x\"}",                                           \
         ",\"operation\":{\"sync\":{}}")
 
 static void what_is_asked_for_at_the_hub_stays_and_other_changes_do_not(void **state)
 {
     (void)state;
-    ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"normal\",\"mine\":\"1\"}",
+    ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_REFRESH "\":\"normal\",\"" AB_ANN_HYDRATE
+                             "\":\"normal\",\"" AB_ANN_REFRESH_TIMESTAMP "\":\"t\",\"mine\":\"1\"}",
                              ",\"operation\":{\"its\":{}}"),
                          ASKED, (ab_mirror_params){0});
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH), "hard"));
+    assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_HYDRATE), "hard"));
+    assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH_TIMESTAMP).len, 0);
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_REFRESH_ID), "r"));
     assert_true(ab_str_is(ab_object_annotation(o, AB_ANN_OPERATION_ID), "o"));
     assert_true(ab_str_is(ab_object_annotation(o, "notified.notifications.argoproj.io"), "x"));
@@ -222,6 +226,7 @@ static void what_is_done_is_taken_off(void **state)
     ab_object *o =
         place(APP("", ""), ASKED, (ab_mirror_params){.drop_operation = true, .drop_refresh = true});
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH).len, 0);
+    assert_int_equal(ab_object_annotation(o, AB_ANN_HYDRATE).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_REFRESH_ID).len, 0);
     assert_int_equal(ab_object_annotation(o, AB_ANN_OPERATION_ID).len, 0);
     assert_false(ab_span_present(ab_object_field(o, "operation")));

@@ -41,6 +41,41 @@ static void a_refresh_is_carried_out_and_then_gone(void **state)
     assert_at_rest();
 }
 
+static void what_is_asked_for_with_a_refresh_goes_and_ends_with_it(void **state)
+{
+    (void)state;
+    static const char *const names[] = {AB_ANN_WITH_REFRESH};
+    placed("");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        set_in(w.hub, HUB, "annotations", names[i], "normal");
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_HYDRATE, NULL)); /* nothing is asked yet */
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    world_settle(&w);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_true(has_in(local(), "annotations", names[i], "normal"));
+        set_in(w.local, LOCAL, "annotations", names[i], NULL);
+    }
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_HYDRATE, NULL)); /* not put back */
+    set_in(w.local, LOCAL, "annotations", AB_ANN_REFRESH, NULL);
+    world_settle(&w);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_true(has_in(hub(), "annotations", names[i], NULL));
+    assert_at_rest();
+}
+
+static void a_refresh_leaves_what_another_one_asked_for(void **state)
+{
+    (void)state;
+    placed("");
+    set_in(w.local, LOCAL, "annotations", AB_ANN_HYDRATE, "hard");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    world_settle(&w);
+    assert_true(has_in(local(), "annotations", AB_ANN_REFRESH, "normal"));
+    assert_true(has_in(local(), "annotations", AB_ANN_HYDRATE, "hard"));
+}
+
 static void an_early_status_does_not_erase_a_request(void **state)
 {
     (void)state;
@@ -537,6 +572,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_operation_is_carried_out_and_then_gone),
         TEST(a_refresh_is_carried_out_and_then_gone),
+        TEST(what_is_asked_for_with_a_refresh_goes_and_ends_with_it),
+        TEST(a_refresh_leaves_what_another_one_asked_for),
         TEST(an_early_status_does_not_erase_a_request),
         TEST(a_request_made_while_the_former_is_cleared_is_not_lost),
         TEST(a_command_that_comes_again_is_not_executed_again),

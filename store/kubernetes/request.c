@@ -5,6 +5,7 @@
  */
 #include "store/kubernetes/request.h"
 
+#include "base/core/map.h"
 #include "store/kubernetes/access/attempt.h"
 
 #include <stdio.h>
@@ -13,6 +14,8 @@
 
 /* Of an answer that is not 2xx; a Status is smaller. */
 #define REFUSAL_MAX (64u * 1024)
+/* Texts of warnings that are logged in the life of a process. */
+#define WARNINGS_MAX 64
 
 struct ab_kube_call {
     ab_kube_attempt attempt;
@@ -30,7 +33,8 @@ struct ab_kube_client {
     ab_http *http;
     ab_kube_attempts *attempts;
     ab_metric *seconds;
-    bool refused; /* the last answer was 401 */
+    ab_map *warnings; /* texts that were logged */
+    bool refused;     /* the last answer was 401 */
 };
 
 static void on_free(ab_kube_attempt *a)
@@ -120,6 +124,26 @@ static void on_done(void *arg, const ab_http_result *result)
 
 /* --- the answer as it comes --- */
 
+/* With a warning only, an API server drops fields that its schema does not know. It says so with
+ * every write. */
+static void note_warning(const ab_kube_call *c, ab_str text)
+{
+    ab_map *known = c->client->warnings;
+    if (ab_map_count(known) >= WARNINGS_MAX || ab_map_find(known, text) != NULL ||
+        ab_map_put(known, text, known, NULL) != AB_ERR_OK)
+        return;
+    AB_WARN(c->client->env.log, STORE, "the API server warns",
+            AB_KV("request", (const char *)c->request.what), AB_KV("text", text));
+}
+
+static void on_head(void *arg, int status, const ab_http_field *fields, size_t count_of)
+{
+    (void)status;
+    for (size_t i = 0; i < count_of; i++)
+        if (ab_str_is(fields[i].name, "warning"))
+            note_warning(arg, fields[i].value);
+}
+
 static ab_err collect(ab_kube_call *c, bool ok, ab_str piece)
 {
     /* Of a refusal the beginning is enough. */
@@ -179,6 +203,7 @@ static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authoriz
                                                  .body = c->request.body,
                                                  .timeout_ms = c->request.timeout_ms,
                                                  .idle_ms = c->request.idle_ms,
+                                                 .on_head = on_head,
                                                  .on_data = on_data,
                                                  .on_done = on_done,
                                                  .arg = c,
@@ -233,8 +258,11 @@ ab_err ab_kube_client_new(const ab_kube_client_env *env, ab_kube_client **out, a
         free(c);
         return e;
     }
-    e = ab_kube_attempts_new(env->loop, env->access, &OPS, &c->attempts);
+    c->warnings = ab_map_new();
+    e = c->warnings == NULL ? AB_ERR_NOMEM
+                            : ab_kube_attempts_new(env->loop, env->access, &OPS, &c->attempts);
     if (e != AB_ERR_OK) {
+        ab_map_free(c->warnings, NULL);
         ab_http_free(c->http);
         free(c);
         return ab_fail(err, e, "out of memory for the API client");
@@ -252,5 +280,6 @@ void ab_kube_client_free(ab_kube_client *c)
         return;
     ab_http_free(c->http);
     ab_kube_attempts_free(c->attempts);
+    ab_map_free(c->warnings, NULL);
     free(c);
 }

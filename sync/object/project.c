@@ -114,8 +114,8 @@ static ab_err make_rule(ab_spanv destination, char *name, char *server, struct r
     if (deny)
         pattern++;
     const char *glob = named ? pattern : server_glob(pattern);
-    /* For Argo CD before 3.6 a name denies in every namespace, a server in those of its destination.
-     * Which version the hub has is not known here: the stricter meaning stands. */
+    /* For Argo CD before 3.6 a name denies in every namespace, a server in those of its
+     * destination. Which version the hub has is not known here: the stricter meaning stands. */
     *out = (struct rule){.deny = deny,
                          .in_part = deny && !named &&
                                     !ab_span_is(ab_span_get(destination, "namespace"), "*")};

@@ -30,10 +30,11 @@ def application(name, number=1, **metadata):
 class Store:
     """A store_driver and what it reported."""
 
-    def __init__(self, kubeconfig, *settings):
+    def __init__(self, kubeconfig, *settings, log=None):
         program = pathlib.Path(os.environ["AB_BIN"], "store_driver")
         settings = ["store.kind=kubernetes", f"store.kubernetes.kubeconfig={kubeconfig}", *settings]
-        self.process = subprocess.Popen([program, *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([program, *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                        text=True)
         self.lines = []
         self.incoming = queue.Queue()
         self.calls = 0

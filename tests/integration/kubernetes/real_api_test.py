@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 import time
 import unittest
 import uuid
@@ -127,6 +128,22 @@ class Refusals(unittest.TestCase):
             self.assert_refused(done, "not valid", "422", "patch: Invalid value: ", why)
             self.assertNotIn("aHVudGVyMg", done["text"])
             self.assertNotIn("sesame", done["text"])
+
+    def test_a_field_that_the_servers_schema_does_not_know(self):
+        """It is dropped. The log says so once, however often it is written."""
+        with tempfile.TemporaryFile("w+") as log:
+            store = Store(self.cluster.folder / "kubeconfig", log=log)
+            store.change("listed")
+            for name in ("first", "second"):
+                o = self.cluster.application(name, 1, self.namespace)
+                o["spec"]["syncPolicy"] = {"automated": {"newField": False}}
+                done = store.call("apply", o)
+                self.assertEqual((done["code"], done["object"]["spec"]["syncPolicy"]), ("success", {"automated": {}}))
+            self.assertEqual(store.stop(), 0)
+            log.seek(0)
+            warnings = [line for line in log if "the API server warns" in line]
+        self.assertEqual(len(warnings), 1, warnings)
+        self.assertIn("spec.syncPolicy.automated.newField", warnings[0])
 
     def test_an_event_about_deletions_that_are_held_back(self):
         about = {"apiVersion": "v1", "kind": "Namespace", "name": self.namespace, "namespace": self.namespace}

@@ -3,7 +3,7 @@
 
 #define INTERVAL_MS 60000
 
-bool ab_log_quota_pass(ab_log_quota *q, int64_t now_ms, int64_t *held)
+bool ab_log_quota_pass(ab_log_quota *q, int64_t now_ms)
 {
     if (now_ms >= q->until_ms) {
         q->until_ms = now_ms + INTERVAL_MS;
@@ -13,7 +13,7 @@ bool ab_log_quota_pass(ab_log_quota *q, int64_t now_ms, int64_t *held)
         q->held++;
         return false;
     }
-    *held = q->held;
+    q->held_back = q->held;
     q->held = 0;
     q->lines++;
     return true;

@@ -13,15 +13,11 @@
 
 /* Zero-initialised: nothing was logged yet. */
 typedef struct {
-    int64_t until_ms; /* the end of the present minute */
-    unsigned lines;   /* in it */
-    int64_t held;     /* left out since the last line */
+    int64_t until_ms;  /* the end of the present minute */
+    unsigned lines;    /* in it */
+    int64_t held;      /* left out since the last line */
+    int64_t held_back; /* left out before that line, which tells it */
 } ab_log_quota;
 
-/**
- * May a line go into the log?
- *
- * @param now_ms  monotonic
- * @param held    how many were left out since the last one; only set when true is returned
- */
-bool ab_log_quota_pass(ab_log_quota *q, int64_t now_ms, int64_t *held);
+/** May a line go into the log? It tells `held_back` then. @param now_ms  monotonic */
+bool ab_log_quota_pass(ab_log_quota *q, int64_t now_ms);

@@ -54,10 +54,11 @@ static void on_added(void *arg, const char *agent)
 
 /* --- lines of the log --- */
 
-bool ab_principal_agents_may_log(const service *s, const char *agent, int64_t *held)
+const ab_log_quota *ab_principal_agents_may_log(const service *s, const char *agent)
 {
     ab_log_quota *lines = ab_map_make(s->lines, ab_str_of(agent), sizeof(*lines));
-    return lines != NULL && ab_log_quota_pass(lines, ab_clock_mono_ms(s->base.daemon->clock), held);
+    bool may = lines != NULL && ab_log_quota_pass(lines, ab_clock_mono_ms(s->base.daemon->clock));
+    return may ? lines : NULL;
 }
 
 static void forget_lines(const service *s, const char *agent)
@@ -208,14 +209,14 @@ static void note_mode(const service *s, const char *agent, const ab_mode_set *mo
 static void log_other_mode(const service *s, const char *agent, const ab_mode_set *claimed,
                            const ab_mode_set *expected)
 {
-    int64_t held = 0;
-    if (ab_principal_agents_may_log(s, agent, &held))
+    const ab_log_quota *lines = ab_principal_agents_may_log(s, agent);
+    if (lines != NULL)
         AB_ERROR(s->base.daemon->log, MAIN,
                  "agent refused: it claims another mode than the control plane says. Nothing is "
                  "sent to it or taken from it; set agent.mode there, or mode in option agents or "
                  "annotation " AB_ANN_MODE " of its cluster Secret here",
                  AB_KV("agent", agent), AB_KV("claimed", mode_name(claimed)),
-                 AB_KV("expected", mode_name(expected)), AB_KV("held_back", held));
+                 AB_KV("expected", mode_name(expected)), AB_KV("held_back", lines->held_back));
 }
 
 /* @param why  what the agent is told
@@ -276,17 +277,17 @@ static void check_mode(service *s, const char *agent)
     const ab_mode_set *claimed = ab_map_find(s->claimed_modes, ab_str_of(agent));
     const ab_mode_set *mode = mode_for(s, agent, claimed);
     ab_error why = {0};
-    int64_t held = 0;
     bool refused = refuse_other_mode(s, agent, claimed, &why);
     if (ab_transport_refuse(s->base.transport, agent, refused ? why.text : NULL) != AB_ERR_OK)
         AB_ERROR(s->base.daemon->log, MAIN, "out of memory", AB_KV("agent", agent));
     if (refused || mode == NULL) {
         ab_principal_unset_mode(s->machine, agent);
     } else if (*mode == AB_AUTONOMOUS && s->base.state_db == NULL) {
-        if (ab_principal_agents_may_log(s, agent, &held))
+        const ab_log_quota *lines = ab_principal_agents_may_log(s, agent);
+        if (lines != NULL)
             AB_ERROR(s->base.daemon->log, MAIN,
                      "an autonomous agent cannot be served: set principal.data to a folder",
-                     AB_KV("agent", agent), AB_KV("held_back", held));
+                     AB_KV("agent", agent), AB_KV("held_back", lines->held_back));
         note_mode(s, agent, mode, claimed,
                   "an autonomous agent cannot be served without principal.data");
         ab_principal_unset_mode(s->machine, agent);

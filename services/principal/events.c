@@ -156,10 +156,10 @@ static void on_written(void *arg, const char *agent, ab_event *head)
 static void on_ready(void *arg, const char *agent, uint64_t epoch)
 {
     service *s = arg;
-    int64_t held = 0;
-    if (ab_presence_log_may(s->presence_log, agent, &held))
+    const ab_log_quota *lines = ab_presence_log_may(s->presence_log, agent);
+    if (lines != NULL)
         AB_INFO(s->base.daemon->log, MAIN, "ready to send to the agent", AB_KV("agent", agent),
-                AB_KV("epoch", (int64_t)epoch), AB_KV("held_back", held));
+                AB_KV("epoch", (int64_t)epoch), AB_KV("held_back", lines->held_back));
     ab_principal_ready(s->machine, agent, epoch);
     ab_principal_service_wake(s, agent);
 }
@@ -167,10 +167,10 @@ static void on_ready(void *arg, const char *agent, uint64_t epoch)
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
     service *s = arg;
-    int64_t held = 0;
-    if (ab_principal_agents_may_log(s, agent, &held))
+    const ab_log_quota *lines = ab_principal_agents_may_log(s, agent);
+    if (lines != NULL)
         AB_WARN(s->base.daemon->log, MAIN, "replaying the agent's log", AB_KV("agent", agent),
-                AB_KV("reason", ab_gap_name(gap)), AB_KV("held_back", held));
+                AB_KV("reason", ab_gap_name(gap)), AB_KV("held_back", lines->held_back));
     if (gap == AB_GAP_RECREATED)
         ab_principal_log_lost(s->machine, agent);
     ab_principal_gap(s->machine, agent);
@@ -179,10 +179,10 @@ static void on_gap(void *arg, const char *agent, ab_gap gap)
 static void on_caught_up(void *arg, const char *agent)
 {
     service *s = arg;
-    int64_t held = 0;
-    if (ab_presence_log_may(s->presence_log, agent, &held))
+    const ab_log_quota *lines = ab_presence_log_may(s->presence_log, agent);
+    if (lines != NULL)
         AB_INFO(s->base.daemon->log, MAIN, "caught up with the agent", AB_KV("agent", agent),
-                AB_KV("held_back", held));
+                AB_KV("held_back", lines->held_back));
     ab_principal_caught_up(s->machine, agent);
 }
 

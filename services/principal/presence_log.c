@@ -56,30 +56,30 @@ static struct agent *find(const ab_presence_log *l, const char *name)
     return a;
 }
 
-bool ab_presence_log_may(ab_presence_log *l, const char *agent, int64_t *held)
+const ab_log_quota *ab_presence_log_may(ab_presence_log *l, const char *agent)
 {
     struct agent *a = find(l, agent);
-    return a != NULL && ab_log_quota_pass(&a->lines, ab_clock_mono_ms(l->clock), held);
+    bool may = a != NULL && ab_log_quota_pass(&a->lines, ab_clock_mono_ms(l->clock));
+    return may ? &a->lines : NULL;
 }
 
-static void write_line(ab_presence_log *l, const char *name, struct agent *a, const ab_peer *peer,
-                       int64_t held)
+static void write_line(ab_presence_log *l, const char *name, struct agent *a, const ab_peer *peer)
 {
     AB_INFO(l->log, MAIN, a->up ? "agent connected" : "agent disconnected", AB_KV("agent", name),
             AB_KV("mode", peer == NULL ? "" : peer->mode),
-            AB_KV("version", peer == NULL ? "" : peer->version), AB_KV("held_back", held));
+            AB_KV("version", peer == NULL ? "" : peer->version),
+            AB_KV("held_back", a->lines.held_back));
     a->logged_up = a->up;
 }
 
 void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *peer)
 {
     struct agent *a = find(l, agent);
-    int64_t held = 0;
     if (a == NULL)
         return;
     a->up = peer != NULL;
-    if (ab_presence_log_may(l, agent, &held))
-        write_line(l, agent, a, peer, held);
+    if (ab_presence_log_may(l, agent) != NULL)
+        write_line(l, agent, a, peer);
     if (a->up == a->logged_up)
         ab_link_remove(&a->in_held);
     else
@@ -88,16 +88,15 @@ void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *
 
 void ab_presence_log_note_unserved(ab_presence_log *l, const char *agent)
 {
-    int64_t held = 0;
     if (l->unserved == NULL)
         l->unserved = ab_map_new();
     if (l->unserved == NULL || ab_map_find(l->unserved, ab_str_of(agent)) != NULL ||
-        !ab_log_quota_pass(&l->unserved_lines, ab_clock_mono_ms(l->clock), &held))
+        !ab_log_quota_pass(&l->unserved_lines, ab_clock_mono_ms(l->clock)))
         return;
     AB_WARN(l->log, MAIN,
             "an agent that has logged in is not served: neither option agents nor a cluster Secret "
             "names it",
-            AB_KV("agent", agent), AB_KV("held_back", held));
+            AB_KV("agent", agent), AB_KV("held_back", l->unserved_lines.held_back));
     (void)ab_map_make(l->unserved, ab_str_of(agent), 1); /* without memory it is told again */
     if (ab_map_count(l->unserved) >= UNSERVED_MAX) {
         ab_map_free(l->unserved, NULL);
@@ -107,12 +106,12 @@ void ab_presence_log_note_unserved(ab_presence_log *l, const char *agent)
 
 void ab_presence_log_tick(ab_presence_log *l)
 {
-    int64_t now_ms = ab_clock_mono_ms(l->clock), held = 0;
+    int64_t now_ms = ab_clock_mono_ms(l->clock);
     for (ab_list_iter i = ab_list_first(&l->held); i.link != NULL; ab_list_next(&i)) {
         struct agent *a = AB_LINK_OF(i.link, struct agent, in_held);
-        if (now_ms < a->lines.until_ms || !ab_log_quota_pass(&a->lines, now_ms, &held))
+        if (now_ms < a->lines.until_ms || !ab_log_quota_pass(&a->lines, now_ms))
             continue;
-        write_line(l, ab_map_at(a).key.ptr, a, NULL, held);
+        write_line(l, ab_map_at(a).key.ptr, a, NULL);
         ab_link_remove(&a->in_held);
     }
 }

@@ -10,6 +10,7 @@
 
 #include "base/core/clock.h"
 #include "base/observe/log.h"
+#include "base/observe/log_quota.h"
 #include "transport/transport.h"
 
 typedef struct ab_presence_log ab_presence_log;
@@ -20,8 +21,9 @@ ab_presence_log *ab_presence_log_new(ab_log *log, const ab_clock *clock);
 void ab_presence_log_free(ab_presence_log *l);
 /** The agent has connected, or disconnected. @param peer  what it says of itself; NULL: gone */
 void ab_presence_log_note(ab_presence_log *l, const char *agent, const ab_peer *peer);
-/** May another line that follows from that go into the log? @param held  as of ab_log_quota_pass */
-bool ab_presence_log_may(ab_presence_log *l, const char *agent, int64_t *held);
+/** May another line that follows from that go into the log? @return the agent's quota, whose
+ * `held_back` the line tells; NULL: it may not */
+const ab_log_quota *ab_presence_log_may(ab_presence_log *l, const char *agent);
 /** The agent has logged in, and is not served: logged once, and of all such agents as many lines a
  * minute as of ab_log_quota. */
 void ab_presence_log_note_unserved(ab_presence_log *l, const char *agent);

@@ -35,8 +35,8 @@ void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer
 bool ab_principal_agents_admit(void *arg, const char *agent, const char *claimed, ab_str labels,
                                ab_error *why);
 /** May a line go into the log that this agent has caused by what it is or how it connects? It is
- * served. @param held  as of ab_log_quota_pass */
-bool ab_principal_agents_may_log(const service *s, const char *agent, int64_t *held);
+ * served. @return the quota, whose `held_back` the line tells; NULL: it may not */
+const ab_log_quota *ab_principal_agents_may_log(const service *s, const char *agent);
 /** Let agents register themselves, where the configuration says so. @return CONFIG, NOMEM */
 AB_MUST_USE ab_err ab_principal_agents_register(service *s, ab_error *err);
 /** Does the configuration say that its Secrets may travel in clear? `arg` is the service. */

@@ -95,10 +95,9 @@ static void judge(const ab_recipients *r, struct entry *entry)
 /* A check costs the loop a signature, and another certificate every Secret of the agent. */
 bool ab_recipient_may_check(const ab_recipients *r, struct entry *entry)
 {
-    int64_t held = 0;
-    if (!ab_log_quota_pass(&entry->checks, ab_clock_mono_ms(r->clock), &held))
+    if (!ab_log_quota_pass(&entry->checks, ab_clock_mono_ms(r->clock)))
         return false;
-    entry->held += held;
+    entry->held += entry->checks.held_back;
     return true;
 }
 

@@ -143,8 +143,8 @@ void ab_agent_forget_lost(ab_agent_object *o);
 /** A delivery is dealt with. */
 void ab_agent_ack(const ab_agent *a, void *delivery);
 /** May a line that the principal has caused go into the log? Asked before each, so that it cannot
- * be filled. @param held  as of ab_log_quota_pass */
-bool ab_agent_may_log(ab_agent *a, int64_t *held);
+ * be filled. The line tells a->lines.held_back. */
+bool ab_agent_may_log(ab_agent *a);
 /** Something can be sent. */
 void ab_agent_wake(const ab_agent *a);
 /** May objects of this kind be in namespace `ns`? */

@@ -14,9 +14,9 @@ void ab_agent_ack(const ab_agent *a, void *delivery)
     a->env.effects.ack(a->env.effects.arg, delivery);
 }
 
-bool ab_agent_may_log(ab_agent *a, int64_t *held)
+bool ab_agent_may_log(ab_agent *a)
 {
-    return ab_log_quota_pass(&a->lines, ab_clock_mono_ms(a->env.clock), held);
+    return ab_log_quota_pass(&a->lines, ab_clock_mono_ms(a->env.clock));
 }
 
 void ab_agent_wake(const ab_agent *a)

@@ -8,16 +8,15 @@
 
 void ab_agent_note_refused(ab_agent *a, const ab_event *event, const char *reason, const char *why)
 {
-    int64_t held = 0;
     ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(a->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
-    if (ab_agent_may_log(a, &held))
+    if (ab_agent_may_log(a))
         AB_WARN(a->env.log, SYNC, "event refused", AB_KV("reason", reason),
                 AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
                 AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("why", why),
-                AB_KV("held_back", held));
+                AB_KV("held_back", a->lines.held_back));
 }
 
 void ab_agent_refuse_head(ab_agent_object *o, const char *reason, const ab_error *err)

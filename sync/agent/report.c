@@ -199,10 +199,9 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     ab_str id = ab_event_attr(o->record.inbox.head->event, AB_CE_ID);
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));
-    int64_t held = 0;
-    if (why != NULL && ab_agent_may_log(o->agent, &held))
+    if (why != NULL && ab_agent_may_log(o->agent))
         AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", o->key),
-                AB_KV("why", why), AB_KV("held_back", held));
+                AB_KV("why", why), AB_KV("held_back", o->agent->lines.held_back));
     ab_buf data;
     ab_buf_init(&data, AB_SPAN_SIZE_MAX);
     (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */

@@ -120,12 +120,11 @@ bool ab_agent_is_outdated(ab_agent_object *o, const ab_object *local)
     o->hash = (ab_digest){0}; /* the principal is to say it again */
     if (ended && ab_digest_of(principal, &o->principal) != AB_ERR_OK)
         o->principal = (ab_digest){0};
-    int64_t held = 0;
-    if (ab_agent_may_log(o->agent, &held))
+    if (ab_agent_may_log(o->agent))
         AB_WARN(o->agent->env.log, SYNC,
                 "object left as it is: its source-uid is not the one in agent.data, which may be "
                 "from a backup; asking the principal",
-                AB_KV("object", o->key), AB_KV("held_back", held));
+                AB_KV("object", o->key), AB_KV("held_back", o->agent->lines.held_back));
     ab_resync_ask(&o->agent->resync.engine, "objects differ from agent.data");
     return true;
 }

@@ -213,11 +213,11 @@ static void not_ours(ab_agent_object *o)
                   "the agent has a %s of this name that is not managed: delete it in the workload "
                   "cluster, or allow its adoption (annotation " AB_ANN_ADOPTION_POLICY "=always)",
                   o->kind->kind);
-    int64_t held = 0;
     bool other = o->error == NULL || strcmp(o->error, err.text) != 0;
-    if (other && ab_agent_may_log(o->agent, &held))
+    if (other && ab_agent_may_log(o->agent))
         AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", o->key),
-                AB_KV("why", (const char *)err.text), AB_KV("held_back", held));
+                AB_KV("why", (const char *)err.text),
+                AB_KV("held_back", o->agent->lines.held_back));
     ab_agent_report_error(o, &err);
     o->reconciled = o->digest;
     if (ab_reconcile_head(&o->record) != NULL)

@@ -20,23 +20,23 @@ void ab_principal_ack(const ab_principal *p, void *delivery)
     p->env.effects.ack(p->env.effects.arg, delivery);
 }
 
-bool ab_principal_may_log(struct peer *peer, int64_t *held)
+bool ab_principal_may_log(struct peer *peer)
 {
-    return ab_log_quota_pass(&peer->lines, ab_clock_mono_ms(peer->principal->env.clock), held);
+    return ab_log_quota_pass(&peer->lines, ab_clock_mono_ms(peer->principal->env.clock));
 }
 
 void ab_principal_refuse(struct peer *peer, const ab_event *event, const char *reason)
 {
     const ab_principal *p = peer->principal;
-    int64_t held = 0;
     ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(p->env.metrics, AB_METRIC_COUNTER, "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(p->env.log, SYNC, "event refused", AB_KV("agent", peer->name),
                 AB_KV("reason", reason), AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
-                AB_KV("id", ab_event_attr(event, AB_CE_ID)), AB_KV("held_back", held));
+                AB_KV("id", ab_event_attr(event, AB_CE_ID)),
+                AB_KV("held_back", peer->lines.held_back));
 }
 
 ab_str ab_principal_answered_id(const ab_event *event)

@@ -14,8 +14,8 @@ void ab_principal_ack(const ab_principal *p, void *delivery);
 /** Keep an event until the store is listed or the peer is ready. @return NOMEM */
 AB_MUST_USE ab_err ab_principal_hold(struct peer *peer, ab_event *event, void *delivery);
 /** May a line that the peer has caused go into the log? Asked before each, so that a peer cannot
- * fill it. @param held  as of ab_log_quota_pass */
-bool ab_principal_may_log(struct peer *peer, int64_t *held);
+ * fill it. The line tells peer->lines.held_back. */
+bool ab_principal_may_log(struct peer *peer);
 /** Count an event that is not accepted, and log it. */
 void ab_principal_refuse(struct peer *peer, const ab_event *event, const char *reason);
 /** The same, and acknowledge it. Short of memory (reason "memory") it is not dealt with:

@@ -218,12 +218,12 @@ static bool is_of_another(const struct peer *peer, ab_str key)
 
 static void log_of_another(struct peer *peer, ab_str key)
 {
-    int64_t held = 0;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC,
                 "the agent has an Application of another agent, which is left as it is: its "
                 "agent.data is that agent's, or it was renamed",
-                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("held_back", held));
+                AB_KV("agent", peer->name), AB_KV("object", key),
+                AB_KV("held_back", peer->lines.held_back));
 }
 
 /* A copy of what is another agent's was never sent to it: what that deployed stays. */
@@ -375,11 +375,11 @@ static void over(void *arg, const char *why)
 static void refuse(void *arg, const ab_event *event, const char *why)
 {
     struct peer *peer = arg;
-    int64_t held = 0;
     (void)event;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC, "unreadable resync step skipped",
-                AB_KV("agent", peer->name), AB_KV("why", why), AB_KV("held_back", held));
+                AB_KV("agent", peer->name), AB_KV("why", why),
+                AB_KV("held_back", peer->lines.held_back));
 }
 
 static void wake(void *arg)

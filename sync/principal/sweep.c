@@ -308,12 +308,11 @@ void ab_principal_note_missing_app(ab_principal_app *app, bool orphan, bool requ
 
 static void log_unknown(struct peer *peer)
 {
-    int64_t held = 0;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC,
                 "the deletions that the agent holds back cannot be confirmed: its version does not "
                 "say which they are; upgrade the agent",
-                AB_KV("agent", peer->name), AB_KV("held_back", held));
+                AB_KV("agent", peer->name), AB_KV("held_back", peer->lines.held_back));
 }
 
 /* It covers the objects that were told with the token: it takes effect where exactly these are held

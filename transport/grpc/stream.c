@@ -18,13 +18,13 @@ static void end_pushes(ab_grpc_call *stream)
 static void on_end(void *arg, ab_rpc_status status, ab_str text)
 {
     ab_grpc_call *c = arg;
-    int64_t held = 0;
-    if (c->link != NULL && ab_grpc_link_stream(c->link) != NULL &&
-        ab_grpc_link_may_log_stream(c->link, &held))
+    bool attached = c->link != NULL && ab_grpc_link_stream(c->link) != NULL;
+    const ab_log_quota *lines = attached ? ab_grpc_link_may_log_stream(c->link) : NULL;
+    if (lines != NULL)
         AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream ended",
                 AB_KV("agent", ab_grpc_link_agent(c->link)),
                 AB_KV("status", ab_rpc_status_name(status)), AB_KV("why", text),
-                AB_KV("held_back", held));
+                AB_KV("held_back", lines->held_back));
     c->call = NULL;
     end_pushes(c);
     if (c->compat != NULL)
@@ -68,13 +68,13 @@ static void stream_resume(void *stream)
 static void stream_cut(void *stream, const char *why)
 {
     ab_grpc_call *c = stream;
-    int64_t held = 0;
     if (c->call == NULL)
         return;
     end_pushes(c);
-    if (ab_grpc_link_may_log(c->link, &held))
+    const ab_log_quota *lines = ab_grpc_link_may_log(c->link);
+    if (lines != NULL)
         AB_WARN(c->grpc->base.env.log, TRANSPORT, "stream cut", AB_KV("agent", c->identity.agent),
-                AB_KV("why", why), AB_KV("held_back", held));
+                AB_KV("why", why), AB_KV("held_back", lines->held_back));
     ab_metric_add(ab_metric_get(c->grpc->base.env.metrics, AB_METRIC_COUNTER,
                                 "argobus_grpc_streams_cut_total",
                                 "Agents' streams that the principal ended.", NULL, 0),
@@ -162,12 +162,13 @@ void ab_grpc_stream_open(ab_grpc_call *c)
         ab_rpc_cancel(c->call);
         return;
     }
-    int64_t held = 0;
-    if (ab_grpc_link_may_log_stream(l, &held))
-        AB_INFO(
-            c->grpc->base.env.log, TRANSPORT, "stream opened", AB_KV("agent", c->identity.agent),
-            AB_KV("address", c->peer->address), AB_KV("method", c->identity.method),
-            AB_KV("speaks", is_argobus(c) ? "argobus" : "argocd-agent"), AB_KV("held_back", held));
+    const ab_log_quota *lines = ab_grpc_link_may_log_stream(l);
+    if (lines != NULL)
+        AB_INFO(c->grpc->base.env.log, TRANSPORT, "stream opened",
+                AB_KV("agent", c->identity.agent), AB_KV("address", c->peer->address),
+                AB_KV("method", c->identity.method),
+                AB_KV("speaks", is_argobus(c) ? "argobus" : "argocd-agent"),
+                AB_KV("held_back", lines->held_back));
     attach(c, l);
 }
 
@@ -237,7 +238,6 @@ const ab_rpc_handler ab_grpc_stream_push = {
 static void renew(ab_grpc_call *c)
 {
     ab_error err = {0};
-    int64_t held = 0;
     const ab_auth_peer from = ab_grpc_call_describe(c);
     ab_err e = ab_auth_renew(c->grpc->server.auth, &from, &c->identity, &err);
     if (e == AB_ERR_OK)
@@ -246,11 +246,12 @@ static void renew(ab_grpc_call *c)
         ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_AGAIN);
         return;
     }
-    if (ab_grpc_link_may_log(c->link, &held))
+    const ab_log_quota *lines = ab_grpc_link_may_log(c->link);
+    if (lines != NULL)
         AB_WARN(c->grpc->base.env.log, TRANSPORT,
                 "stream ended: the agent's identity is no longer valid",
                 AB_KV("agent", c->identity.agent), AB_KV("why", (const char *)err.text),
-                AB_KV("held_back", held));
+                AB_KV("held_back", lines->held_back));
     ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
 }
 

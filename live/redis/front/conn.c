@@ -85,10 +85,9 @@ static void conn_go_on(ab_redis_conn *c)
 /* Each client that comes has a connection of its own there. */
 static void log_unreadable(ab_redis_front *front, const char *why)
 {
-    int64_t held = 0;
-    if (ab_log_quota_pass(&front->lines, ab_redis_front_now_ms(front), &held))
+    if (ab_log_quota_pass(&front->lines, ab_redis_front_now_ms(front)))
         AB_WARN(front->o.log, LIVE, "cannot read a reply of the control plane's redis",
-                AB_KV("error", why), AB_KV("held_back", held));
+                AB_KV("error", why), AB_KV("held_back", front->lines.held_back));
 }
 
 static size_t on_server_bytes(void *arg, ab_str bytes)

@@ -51,10 +51,9 @@ static void count(const ab_resource_front_request *r)
 static void log_stranger(const ab_resource_front_request *r)
 {
     ab_resource_front *front = r->front;
-    int64_t held = 0;
-    if (ab_log_quota_pass(&front->strangers, ab_clock_mono_ms(front->env.clock), &held))
+    if (ab_log_quota_pass(&front->strangers, ab_clock_mono_ms(front->env.clock)))
         AB_INFO(front->env.log, LIVE, "live request", AB_KV("by", r->who), AB_KV("code", r->status),
-                AB_KV("held_back", held));
+                AB_KV("held_back", front->strangers.held_back));
 }
 
 static void log_known(const ab_resource_front_request *r, uint64_t ns, ab_err why)

@@ -117,11 +117,10 @@ static void show_waiting(const ab_registration *r)
 
 static bool refuse(ab_registration *r, const char *agent, ab_error *why, const char *reason)
 {
-    int64_t held = 0;
     ab_registration_count(r, "refused");
-    if (ab_registration_may_log(r, &held))
+    if (ab_registration_may_log(r))
         AB_WARN(r->env.log, MAIN, "agent may not register", AB_KV("agent", agent),
-                AB_KV("why", reason), AB_KV("held_back", held));
+                AB_KV("why", reason), AB_KV("held_back", r->lines.held_back));
     ab_fail(why, AB_ERR_DENIED, "agent %s may not register: %s", agent, reason);
     return false;
 }

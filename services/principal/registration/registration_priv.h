@@ -63,9 +63,8 @@ struct ab_registration {
 
 /* ---- writes.c ---- */
 
-/** May a line about an agent that registers go into the log? @param held  as of ab_log_quota_pass
- */
-bool ab_registration_may_log(ab_registration *r, int64_t *held);
+/** May a line about an agent that registers go into the log? It tells r->lines.held_back. */
+bool ab_registration_may_log(ab_registration *r);
 /** Count a result: created, refreshed, refused, failed. */
 void ab_registration_count(const ab_registration *r, const char *result);
 /** Set one of the flags above, whose number is `counter`. */

@@ -27,9 +27,9 @@ void ab_registration_count(const ab_registration *r, const char *result)
                   1);
 }
 
-bool ab_registration_may_log(ab_registration *r, int64_t *held)
+bool ab_registration_may_log(ab_registration *r)
 {
-    return ab_log_quota_pass(&r->lines, ab_clock_mono_ms(r->env.clock), held);
+    return ab_log_quota_pass(&r->lines, ab_clock_mono_ms(r->env.clock));
 }
 
 void ab_registration_set_flag(bool *flag, bool value, size_t *counter)
@@ -86,13 +86,12 @@ static void fail_write(ab_registration *r, const char *agent, ab_err code, const
 /* A name that is taken is refused at each of its logins. */
 static void log_taken(const struct op *op)
 {
-    int64_t held = 0;
-    if (ab_registration_may_log(op->r, &held))
+    if (ab_registration_may_log(op->r))
         AB_WARN(op->r->env.log, MAIN,
                 "agent cannot register: a Secret of this name exists, and is not changed; give it "
                 "the labels of a cluster Secret, or delete it",
                 AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key),
-                AB_KV("held_back", held));
+                AB_KV("held_back", op->r->lines.held_back));
 }
 
 static void on_created(void *arg, ab_err code, ab_object *object, const ab_error *err)
@@ -122,12 +121,11 @@ static void on_created(void *arg, ab_err code, ab_object *object, const ab_error
 
 static void log_label(ab_registration *r, const char *agent, ab_str key)
 {
-    int64_t held = 0;
-    if (ab_registration_may_log(r, &held))
+    if (ab_registration_may_log(r))
         AB_WARN(r->env.log, MAIN,
                 "agent may not bring this label: registration.labels does not allow it, or it is "
                 "reserved",
-                AB_KV("agent", agent), AB_KV("label", key), AB_KV("held_back", held));
+                AB_KV("agent", agent), AB_KV("label", key), AB_KV("held_back", r->lines.held_back));
 }
 
 /* The labels that it may bring. */

@@ -158,10 +158,9 @@ static void begin_report(ab_principal_app *app, ab_task *t)
     }
     ab_span *report = parse(t);
     if (report == NULL) {
-        int64_t held = 0;
-        if (app->peer != NULL && ab_principal_may_log(app->peer, &held))
+        if (app->peer != NULL && ab_principal_may_log(app->peer))
             AB_WARN(app->principal->env.log, SYNC, "unreadable status dropped",
-                    AB_KV("object", app->key), AB_KV("held_back", held));
+                    AB_KV("object", app->key), AB_KV("held_back", app->peer->lines.held_back));
         ab_reconcile_finish_head(&app->record);
         return;
     }
@@ -171,16 +170,16 @@ static void begin_report(ab_principal_app *app, ab_task *t)
 
 static void note_error(ab_principal_app *app, const ab_task *t)
 {
-    int64_t held = 0;
     bool says = has_data(t);
     char *message = says ? ab_feedback_text(t->event, "message", "") : NULL;
     if (says && message == NULL)
         message = ab_str_dup(AB_STR("error at the agent"));
     bool other = message != NULL && (app->error == NULL || strcmp(message, app->error) != 0);
-    if (other && app->peer != NULL && ab_principal_may_log(app->peer, &held))
+    if (other && app->peer != NULL && ab_principal_may_log(app->peer))
         AB_WARN(app->principal->env.log, SYNC, "agent reported an error",
                 AB_KV("agent", app->agent), AB_KV("object", app->key),
-                AB_KV("why", (const char *)message), AB_KV("held_back", held));
+                AB_KV("why", (const char *)message),
+                AB_KV("held_back", app->peer->lines.held_back));
     free(app->error);
     app->error = message;
     app->error_ours = false;

@@ -94,26 +94,25 @@ static ab_err take_over(struct mirror *m, const struct peer *peer)
 
 static const char *refuse_name(struct peer *peer, const char *key)
 {
-    int64_t held = 0;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC,
                 "project refused: its name at the control plane belongs to another agent, whose "
                 "name is a longer match; rename the project",
-                AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("held_back", held));
+                AB_KV("agent", peer->name), AB_KV("object", key),
+                AB_KV("held_back", peer->lines.held_back));
     return "taken";
 }
 
 /* What is refused is said again in the next resync, or sooner when there is room. */
 static const char *refuse_more(struct peer *peer)
 {
-    int64_t held = 0;
-    if (!peer->refused_more && ab_principal_may_log(peer, &held))
+    if (!peer->refused_more && ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC,
                 "the agent publishes more objects than are mirrored; more are mirrored when "
                 "others are deleted, or with a higher sync.max-mirrors",
                 AB_KV("agent", peer->name),
                 AB_KV("max_mirrors", (int64_t)peer->principal->env.mirrors_max),
-                AB_KV("held_back", held));
+                AB_KV("held_back", peer->lines.held_back));
     peer->refused_more = true;
     return "limit";
 }
@@ -246,14 +245,13 @@ static ab_err parse_published(const ab_event *event, ab_object **out, ab_error *
 
 static void refuse_publication(const struct mirror *m, const ab_event *event, const ab_error *err)
 {
-    int64_t held = 0;
     struct peer *peer = ab_mirror_peer(m);
     if (peer == NULL)
         return;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(m->principal->env.log, SYNC, "cannot use the published object",
                 AB_KV("agent", m->agent), AB_KV("object", m->key),
-                AB_KV("why", (const char *)err->text), AB_KV("held_back", held));
+                AB_KV("why", (const char *)err->text), AB_KV("held_back", peer->lines.held_back));
     ab_principal_refuse(peer, event, "payload");
 }
 
@@ -307,13 +305,12 @@ void ab_mirror_take_effect(struct mirror *m)
 
 static void begin_error(struct mirror *m, const ab_task *t)
 {
-    int64_t held = 0;
     struct peer *peer = ab_mirror_peer(m);
     char *message = ab_feedback_text(t->event, "message", "");
-    if (message != NULL && peer != NULL && ab_principal_may_log(peer, &held))
+    if (message != NULL && peer != NULL && ab_principal_may_log(peer))
         AB_WARN(m->principal->env.log, SYNC, "agent reported an error", AB_KV("agent", m->agent),
                 AB_KV("object", m->key), AB_KV("why", (const char *)message),
-                AB_KV("held_back", held));
+                AB_KV("held_back", peer->lines.held_back));
     set_error(m, message, false);
     m->error_hash = ab_event_content_hash(t->event);
     ab_reconcile_finish_head(&m->record);

@@ -120,20 +120,18 @@ static void tell(const struct peer *peer, const char *key)
 
 static bool has_room(struct peer *peer, ab_str key)
 {
-    int64_t held = 0;
     if (ab_map_count(peer->errors) < ERRORS_MAX || ab_map_find(peer->errors, key) != NULL)
         return true;
-    if (ab_principal_may_log(peer, &held))
+    if (ab_principal_may_log(peer))
         AB_WARN(peer->principal->env.log, SYNC,
                 "agent reports errors of too many objects; this one is not counted",
                 AB_KV("agent", peer->name), AB_KV("object", key),
-                AB_KV("limit", (int64_t)ERRORS_MAX), AB_KV("held_back", held));
+                AB_KV("limit", (int64_t)ERRORS_MAX), AB_KV("held_back", peer->lines.held_back));
     return false;
 }
 
 void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
 {
-    int64_t held = 0;
     char hub[AB_OBJECT_KEY_MAX];
     ab_str key = object_key(event);
     struct shared_error *e = ab_event_data(event).ptr == NULL ? NULL : error_of(event);
@@ -141,10 +139,10 @@ void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
     if (e == NULL) {
         old = ab_map_take(peer->errors, key);
     } else {
-        if (ab_principal_may_log(peer, &held))
+        if (ab_principal_may_log(peer))
             AB_WARN(peer->principal->env.log, SYNC, "agent cannot apply an object",
                     AB_KV("agent", peer->name), AB_KV("object", key), AB_KV("why", e->message),
-                    AB_KV("held_back", held));
+                    AB_KV("held_back", peer->lines.held_back));
         if (!has_room(peer, key) || ab_map_put(peer->errors, key, e, &old) != AB_ERR_OK)
             old = e;
     }

@@ -35,20 +35,20 @@ void ab_compat_fatal(const ab_compat *d, const char *what)
 
 void ab_compat_drop(ab_compat *d, const char *reason, const ab_event *event, const ab_error *err)
 {
-    int64_t held = 0;
     const ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(d->env->env->metrics, AB_METRIC_COUNTER,
                                 "argobus_grpc_go_dropped_total",
                                 "Events that cannot be converted between argocd-agent and argobus.",
                                 &label, 1),
                   1);
-    if (!ab_log_quota_pass(&d->lines, ab_clock_mono_ms(d->env->env->clock), &held))
+    if (!ab_log_quota_pass(&d->lines, ab_clock_mono_ms(d->env->env->clock)))
         return;
     AB_WARN(d->env->env->log, TRANSPORT, "cannot convert an event to or from argocd-agent",
             AB_KV("agent", ab_grpc_link_agent(d->link)), AB_KV("reason", reason),
             AB_KV("subject", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_SUBJECT)),
             AB_KV("type", event == NULL ? AB_STR_NONE : ab_event_attr(event, AB_CE_TYPE)),
-            AB_KV("why", err == NULL ? "" : (const char *)err->text), AB_KV("held_back", held));
+            AB_KV("why", err == NULL ? "" : (const char *)err->text),
+            AB_KV("held_back", d->lines.held_back));
 }
 
 ab_event *ab_compat_make(ab_compat *d, ab_event_draft *draft, const char *id)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/core/list.h"
+#include "base/observe/log_quota.h"
 #include "net/rpc/codec/budget.h"
 #include "transport/transport.h"
 
@@ -89,11 +90,11 @@ void ab_grpc_link_take(ab_grpc_link *l, const void *stream, ab_event *event);
 void ab_grpc_link_writable(ab_grpc_link *l, const void *stream);
 
 /** May a line go into the log that this peer has caused, by what it sends or how it connects?
- * @param held  as of ab_log_quota_pass */
-bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held);
+ * @return the quota, whose `held_back` the line tells; NULL: it may not */
+const ab_log_quota *ab_grpc_link_may_log(ab_grpc_link *l);
 
 /** The same for the lines about its streams, which leave room for those that say what is wrong. */
-bool ab_grpc_link_may_log_stream(ab_grpc_link *l, int64_t *held);
+const ab_log_quota *ab_grpc_link_may_log_stream(ab_grpc_link *l);
 
 /** What our hello names this end of the link; the call for live events names it too. */
 const char *ab_grpc_link_instance(const ab_grpc_link *l);

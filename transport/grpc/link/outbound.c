@@ -94,14 +94,14 @@ ab_err ab_grpc_outbound_transmit(ab_grpc_link *l, ab_event *event)
 /* It was taken before the limit was known. */
 static void skip_too_big(ab_grpc_link *l)
 {
-    int64_t held = 0;
     ab_error err = {0};
     ab_fail(&err, AB_ERR_TOOBIG, "an event of %zu bytes is too large for the peer",
             ab_event_size(ab_grpc_sendq_next(&l->queue)));
-    if (ab_grpc_link_may_log(l, &held))
+    const ab_log_quota *lines = ab_grpc_link_may_log(l);
+    if (lines != NULL)
         AB_ERROR(l->env->env->log, TRANSPORT, "event not sent",
                  AB_KV("agent", (const char *)l->agent), AB_KV("why", (const char *)err.text),
-                 AB_KV("held_back", held));
+                 AB_KV("held_back", lines->held_back));
     ab_grpc_receipt *r = ab_grpc_sendq_skip(&l->queue);
     if (r != NULL)
         ab_grpc_receipt_finish(l, r, AB_ERR_TOOBIG);

@@ -20,26 +20,32 @@ void ab_grpc_tell_fatal(const ab_grpc_link *l, ab_err code, const char *what)
     up->on_fatal(up->arg, &err);
 }
 
-bool ab_grpc_link_may_log(ab_grpc_link *l, int64_t *held)
+static const ab_log_quota *pass(const ab_grpc_link *l, ab_log_quota *lines)
 {
-    return ab_log_quota_pass(&l->lines, ab_clock_mono_ms(l->env->env->clock), held);
+    return ab_log_quota_pass(lines, ab_clock_mono_ms(l->env->env->clock)) ? lines : NULL;
 }
 
-bool ab_grpc_link_may_log_stream(ab_grpc_link *l, int64_t *held)
+const ab_log_quota *ab_grpc_link_may_log(ab_grpc_link *l)
 {
-    return ab_log_quota_pass(&l->stream_lines, ab_clock_mono_ms(l->env->env->clock), held);
+    return pass(l, &l->lines);
+}
+
+const ab_log_quota *ab_grpc_link_may_log_stream(ab_grpc_link *l)
+{
+    return pass(l, &l->stream_lines);
 }
 
 void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *err)
 {
-    int64_t held = 0;
     const ab_label label = {"reason", ab_str_of(reason)};
     ab_metric_add(ab_metric_get(l->env->env->metrics, AB_METRIC_COUNTER,
                                 "argobus_events_refused_total",
                                 "Received events that were not accepted.", &label, 1),
                   1);
-    if (ab_grpc_link_may_log(l, &held))
+    const ab_log_quota *lines = ab_grpc_link_may_log(l);
+    if (lines != NULL)
         AB_WARN(l->env->env->log, TRANSPORT, "event refused",
                 AB_KV("agent", (const char *)l->agent), AB_KV("reason", reason),
-                AB_KV("why", err == NULL ? "" : (const char *)err->text), AB_KV("held_back", held));
+                AB_KV("why", err == NULL ? "" : (const char *)err->text),
+                AB_KV("held_back", lines->held_back));
 }

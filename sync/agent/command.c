@@ -41,6 +41,8 @@ struct record {
 };
 
 /* Recorded as "<epoch>.<version>/<id>". */
+#define RECORD_TEXT (AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX)
+
 static bool read_record(const ab_object *local, const char *annotation, struct record *out)
 {
     ab_str text = ab_object_annotation(local, annotation);
@@ -85,11 +87,11 @@ static void leave_to_resync(ab_agent_object *o, ab_version last)
     ab_resync_ask(&a->resync.engine, "the command is older than the last one executed");
 }
 
-static void format_record(const ab_task *t, char *out, size_t size)
+static void format_record(const ab_task *t, char out[RECORD_TEXT])
 {
     char version[AB_VERSION_TEXT];
     ab_version_format(t->version, version);
-    snprintf(out, size, "%s/%.*s", version, AB_STR_ARG(ab_event_attr(t->event, AB_CE_ID)));
+    snprintf(out, RECORD_TEXT, "%s/%.*s", version, AB_STR_ARG(ab_event_attr(t->event, AB_CE_ID)));
 }
 
 static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_edit *edit)
@@ -119,7 +121,7 @@ static bool is_in_phase(const ab_object *local, const char *phase)
 
 static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
-    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    char record[RECORD_TEXT];
     ab_spanv operation = ab_object_field(asked, "operation");
     if (was_executed(o->record.inbox.head, local, AB_ANN_LAST_OPERATION)) {
         answer_and_report(o);
@@ -128,7 +130,7 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
     } else if (is_in_phase(local, "Terminating")) {
         answer(o, "an operation is being terminated: try again when it has ended");
     } else {
-        format_record(o->record.inbox.head, record, sizeof(record));
+        format_record(o->record.inbox.head, record);
         write_edit(o, local,
                    &(ab_app_edit){.annotations = {{AB_ANN_LAST_OPERATION, ab_str_of(record)}},
                                   .annotation_count = 1,
@@ -151,13 +153,13 @@ static void add_with_refresh(const ab_object *asked, ab_app_edit *edit)
 
 static void refresh(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
-    char record[AB_VERSION_TEXT + AB_EVENT_ATTR_NAME_MAX];
+    char record[RECORD_TEXT];
     ab_str how = ab_object_annotation(asked, AB_ANN_REFRESH);
     if (was_executed(o->record.inbox.head, local, AB_ANN_LAST_REFRESH)) {
         answer_and_report(o);
         return;
     }
-    format_record(o->record.inbox.head, record, sizeof(record));
+    format_record(o->record.inbox.head, record);
     ab_app_edit edit = {.annotations = {{AB_ANN_LAST_REFRESH, ab_str_of(record)},
                                         {AB_ANN_REFRESH, how.len > 0 ? how : AB_STR("normal")}},
                         .annotation_count = 2};

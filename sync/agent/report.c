@@ -121,11 +121,9 @@ void ab_agent_note_conflict(ab_agent_object *o, bool remapped)
 /* It has nothing that the principal would want to know. */
 static bool is_bare(const ab_object *local)
 {
-    static const char *const records[] = {AB_ANN_LAST_OPERATION, AB_ANN_LAST_REFRESH};
-    for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++)
-        if (ab_object_annotation(local, records[i]).ptr != NULL)
-            return false;
-    return ab_span_count(ab_object_field(local, "status")) == 0 &&
+    return ab_object_annotation(local, AB_ANN_LAST_OPERATION).ptr == NULL &&
+           ab_object_annotation(local, AB_ANN_LAST_REFRESH).ptr == NULL &&
+           ab_span_count(ab_object_field(local, "status")) == 0 &&
            !ab_span_present(ab_object_field(local, "operation"));
 }
 

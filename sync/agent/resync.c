@@ -11,7 +11,6 @@
 #include "sync/object/mirror.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 void ab_agent_resync_report_held(ab_agent *a)

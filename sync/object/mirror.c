@@ -2,7 +2,6 @@
 #include "sync/object/mirror.h"
 
 #include "schema/attributes.h"
-#include "sync/object/copy.h"
 #include "sync/object/mirror_project.h"
 
 #include <stdio.h>

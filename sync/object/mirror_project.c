@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/mirror_project.h"
 
-#include "sync/object/copy.h"
-
 #include <string.h>
 
 #define POLICY_FIELDS 6

@@ -29,9 +29,8 @@ static void send_missing(struct peer *peer)
         ab_principal_app *app = AB_LINK_OF(i.link, ab_principal_app, in_records);
         if (!app->exists)
             continue;
-        const struct requests *r = ab_principal_requests(app);
-        bool asks = r->operation.asked || r->refresh.asked || r->terminate.asked;
-        app->requeued = app->requeued || asks || ab_principal_is_moving(app) ||
+        app->requeued = app->requeued || ab_requests_are_any(ab_principal_requests(app)) ||
+                        ab_principal_is_moving(app) ||
                         !ab_writer_has(peer->writer, ab_str_of(app->key), &app->desired);
         ab_reconcile_advance(&app->record);
     }

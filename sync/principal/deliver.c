@@ -67,18 +67,12 @@ static bool name_object(const struct peer *peer, const ab_event *event, char key
     return true;
 }
 
-/* An event about an Application that is not, or no more, the sender's. */
-static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
-                              const char *key)
+/* A state of an Application that is not, or no more, the sender's. */
+static void note_dropped(struct peer *peer)
 {
-    ab_principal *p = peer->principal;
-    if (type != AB_TYPE_PROCESSED) {
-        peer->resync.dropped = peer->resync.dropped || !p->synced;
-        ab_metric_add(p->reconciler.metrics.stale, 1);
-        ab_principal_ack(p, delivery);
-        return NULL;
-    }
-    return ab_principal_take_stray_answer(peer, event, delivery, ab_str_of(key));
+    const ab_principal *p = peer->principal;
+    peer->resync.dropped = peer->resync.dropped || !p->synced;
+    ab_metric_add(p->reconciler.metrics.stale, 1);
 }
 
 static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_type type)
@@ -93,9 +87,11 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
         !ab_str_starts(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_ACK))
         return "key";
     ab_principal_app *app = ab_principal_find(peer->principal, ab_str_of(key));
-    if (app == NULL || app->peer != peer)
-        return take_stray(peer, event, delivery, type, key);
-    return ab_reconcile_deliver(&app->record, &task) == AB_ERR_OK ? NULL : "memory";
+    if (app != NULL && app->peer == peer)
+        return ab_reconcile_deliver(&app->record, &task) == AB_ERR_OK ? NULL : "memory";
+    if (type != AB_TYPE_PROCESSED)
+        note_dropped(peer);
+    return ab_principal_take_stray(peer, event, delivery, type, key);
 }
 
 void ab_principal_take(struct peer *peer, ab_event *event, void *delivery)

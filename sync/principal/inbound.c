@@ -60,11 +60,16 @@ void ab_principal_refuse_delivery(struct peer *peer, const ab_event *event, void
         ab_principal_ack(peer->principal, delivery);
 }
 
-const char *ab_principal_take_stray_answer(struct peer *peer, ab_event *event, void *delivery,
-                                           ab_str key)
+const char *ab_principal_take_stray(struct peer *peer, ab_event *event, void *delivery,
+                                    ab_type type, const char *key)
 {
+    if (type != AB_TYPE_PROCESSED) {
+        ab_principal_ack(peer->principal, delivery);
+        return NULL;
+    }
     ab_err e = ab_writer_is_ready(peer->writer)
-                   ? ab_principal_end_command(peer, key, ab_principal_answered_id(event), delivery)
+                   ? ab_principal_end_command(peer, ab_str_of(key), ab_principal_answered_id(event),
+                                              delivery)
                    : ab_principal_hold(peer, event, delivery);
     return e == AB_ERR_OK ? NULL : "memory";
 }

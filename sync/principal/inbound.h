@@ -24,7 +24,7 @@ void ab_principal_refuse_delivery(struct peer *peer, const ab_event *event, void
                                   const char *reason);
 /** An answer names the command by its key "ack/<id>". */
 ab_str ab_principal_answered_id(const ab_event *event);
-/** An answer about an object that is not, or no more, the sender's ends its command all the same,
- * or it would stand in both logs for ever. @return why it is refused; NULL: it is not */
-const char *ab_principal_take_stray_answer(struct peer *peer, ab_event *event, void *delivery,
-                                           ab_str key);
+/** An event about an object that is not, or no more, the sender's. An answer ends its command all
+ * the same, or it would stand in both logs for ever. @return why it is refused; NULL: it is not */
+const char *ab_principal_take_stray(struct peer *peer, ab_event *event, void *delivery,
+                                    ab_type type, const char *key);

@@ -78,6 +78,11 @@ void ab_requests_note_written(struct requests *r, const ab_object *hub)
         r->refresh.content = (ab_digest){0};
 }
 
+bool ab_requests_are_any(const struct requests *r)
+{
+    return r->operation.asked || r->refresh.asked || r->terminate.asked;
+}
+
 bool ab_requests_ask_for(const struct requests *r, ab_str id)
 {
     const struct request *all[] = {&r->operation, &r->refresh, &r->terminate};
@@ -257,7 +262,7 @@ static bool is_behind(const struct request *r, ab_version version, ab_spanv reco
 
 static ab_spanv annotation(ab_spanv report, const char *name)
 {
-    return ab_span_get(ab_span_path(report, "metadata", "annotations", NULL), name);
+    return ab_span_path(report, "metadata", "annotations", name, NULL);
 }
 
 struct finished ab_requests_finished(const struct requests *r, ab_version version, ab_spanv report)

@@ -46,6 +46,8 @@ void ab_requests_note(struct requests *r, const ab_object *hub);
 /** The object was written so: what it does not ask for any more is another request when it is asked
  * for again. */
 void ab_requests_note_written(struct requests *r, const ab_object *hub);
+/** Is anything asked for? */
+bool ab_requests_are_any(const struct requests *r);
 /** Is command `id` one of those that are asked for and not answered? */
 bool ab_requests_ask_for(const struct requests *r, ab_str id);
 /** Does one have no id yet? */

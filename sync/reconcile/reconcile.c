@@ -66,7 +66,8 @@ static void wrote(ab_record *r, ab_step step, ab_err code, ab_object *object, co
             head->wrote = true;
         if (step == AB_STEP_APPLY)
             end_revert(r);
-        r->type->wrote(r, step, object);
+        if (r->type->wrote != NULL)
+            r->type->wrote(r, step, object);
     } else if (r->type->refused == NULL || !r->type->refused(r, step, code, err)) {
         ab_reconcile_fail(r, code, err);
     }

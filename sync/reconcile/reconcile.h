@@ -85,7 +85,7 @@ typedef struct {
     /** The object as it is; NULL: there is none. Not called when it changed meanwhile. */
     void (*got)(ab_record *r, ab_object *object);
     /** A write was answered (ab_step says which), and did not fail. `object`: as it is now; NULL:
-     * gone. */
+     * gone. May be NULL. */
     void (*wrote)(ab_record *r, ab_step step, ab_object *object);
     /** A write failed: learn from it what the store has. May be NULL: nothing is learnt.
      * @return true when it is dealt with; else the engine fails the record */

@@ -28,11 +28,6 @@ static ab_span *parse(const ab_task *t)
     return ab_span_parse(ab_event_data(t->event), &doc, NULL) == AB_ERR_OK ? doc : NULL;
 }
 
-static ab_spanv annotation(ab_spanv report, const char *name)
-{
-    return ab_span_get(ab_span_path(report, "metadata", "annotations", NULL), name);
-}
-
 static void clear_requests(ab_principal_app *app, const ab_object *hub, struct finished done)
 {
     static const char *const of_refresh[] = {AB_ANN_REFRESH_ID, AB_ANN_REFRESH, AB_ANN_WITH_REFRESH,
@@ -98,7 +93,8 @@ static void take_report(ab_principal_app *app, ab_spanv report)
 {
     char stamp[AB_STAMP_TEXT];
     ab_spanv status = ab_span_get(report, "status");
-    bool former = !ab_span_is(annotation(report, AB_ANN_SOURCE_UID), app->uid);
+    bool former = !ab_span_is(
+        ab_span_path(report, "metadata", "annotations", AB_ANN_SOURCE_UID, NULL), app->uid);
     bool nothing =
         !ab_span_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);

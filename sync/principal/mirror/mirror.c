@@ -12,7 +12,6 @@
 #include "sync/principal/mirror/owner.h"
 #include "sync/principal/sweep.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- steps --- */
@@ -72,7 +71,7 @@ static bool asks(const ab_object *hub)
 {
     struct requests r = {0};
     ab_requests_note(&r, hub);
-    return r.operation.asked || r.refresh.asked || r.terminate.asked;
+    return ab_requests_are_any(&r);
 }
 
 /* A mirror of which nothing is known may be one to hand over. */
@@ -151,8 +150,7 @@ void ab_mirror_on_deleted(ab_principal *p, const ab_object *object, bool observe
 
 static void requeue(struct mirror *m)
 {
-    const struct requests *r = &m->requests;
-    if (r->operation.asked || r->refresh.asked || r->terminate.asked)
+    if (ab_requests_are_any(&m->requests))
         m->up_to_date = false;
     ab_reconcile_advance(&m->record);
 }
@@ -219,23 +217,11 @@ static void got(ab_record *r, ab_object *hub)
         ab_mirror_decide(m, hub);
 }
 
-static ab_err learn_made(struct mirror *m, const ab_object *hub)
-{
-    if (m->made != NULL && ab_str_is(ab_object_uid(hub), m->made))
-        return AB_ERR_OK;
-    char *uid = ab_str_dup(ab_object_uid(hub));
-    if (uid == NULL)
-        return AB_ERR_NOMEM;
-    free(m->made);
-    m->made = uid;
-    return AB_ERR_OK;
-}
-
 /* What was written now stands as the store has made it. */
 static void note_written(struct mirror *m, ab_step step, ab_object *hub)
 {
     ab_digest digest = {0};
-    ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : learn_made(m, hub);
+    ab_err e = m->source == MIRROR_NONE ? AB_ERR_OK : ab_str_replace(&m->made, ab_object_uid(hub));
     if (e == AB_ERR_OK)
         e = step == AB_STEP_APPLY ? ab_mirror_digest(hub, &digest)
                                   : ab_span_digest(ab_object_field(hub, "status"), &digest);

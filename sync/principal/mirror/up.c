@@ -6,7 +6,6 @@
 
 #include "schema/attributes.h"
 #include "sync/feedback.h"
-#include "sync/object/desired.h"
 #include "sync/object/mirror.h"
 #include "sync/principal/inbound.h"
 
@@ -117,17 +116,6 @@ static const char *refuse_more(struct peer *peer)
     return "limit";
 }
 
-/* An event about what is not mirrored. */
-static const char *take_stray(struct peer *peer, ab_event *event, void *delivery, ab_type type,
-                              const char *key)
-{
-    if (type != AB_TYPE_PROCESSED) {
-        ab_principal_ack(peer->principal, delivery);
-        return NULL;
-    }
-    return ab_principal_take_stray_answer(peer, event, delivery, ab_str_of(key));
-}
-
 /* An end does not: an agent could name what never was, and each name would be remembered. What is
  * here, as the store shows, is known also where principal.data was lost. */
 static bool makes_mirror(ab_type type)
@@ -153,9 +141,10 @@ static const char *take(struct peer *peer, ab_event *event, void *delivery, ab_t
         return refuse_name(peer, key);
     struct mirror *m = ab_map_find(p->mirrors, ab_str_of(key));
     if (m == NULL && !makes_mirror(type))
-        return take_stray(peer, event, delivery, type, key);
+        return ab_principal_take_stray(peer, event, delivery, type, key);
     if (m != NULL && is_anothers(m, peer))
-        return type == AB_TYPE_DELETE ? take_stray(peer, event, delivery, type, key) : "taken";
+        return type == AB_TYPE_DELETE ? ab_principal_take_stray(peer, event, delivery, type, key)
+                                      : "taken";
     if (m == NULL && !ab_mirror_has_room(peer->records))
         return refuse_more(peer);
     if (m == NULL)

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A DNS label, a dot, a version and the NUL. */
 #define ID_TEXT (64 + AB_VERSION_TEXT)
@@ -335,9 +336,14 @@ ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft 
 void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),
                     void *arg)
 {
-    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i))
-        if (ab_str_starts(i.key, prefix))
-            visit(arg, i.key);
+    char key[AB_EVENT_ATTR_VALUE_MAX + 1]; /* ending it frees the log's own */
+    for (ab_map_iter i = ab_map_first(w->log); i.entry != NULL; ab_map_next(&i)) {
+        if (!ab_str_starts(i.key, prefix))
+            continue;
+        assert(i.key.len < sizeof(key));
+        memcpy(key, i.key.ptr, i.key.len + 1);
+        visit(arg, (ab_str){key, i.key.len});
+    }
 }
 
 ab_outbox *ab_writer_outbox(ab_writer *w)

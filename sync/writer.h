@@ -102,7 +102,7 @@ AB_MUST_USE ab_err ab_writer_end_anyway(ab_writer *w, ab_str key, ab_str object,
 AB_MUST_USE ab_err ab_writer_command(ab_writer *w, ab_str id, ab_str object, ab_event_draft *draft);
 
 /** Call `visit` for each key of the log that begins with `prefix`; it may end that key
- * (ab_writer_end). */
+ * (ab_writer_end), which is valid, with a NUL byte behind it, until it returns. */
 void ab_writer_each(ab_writer *w, const char *prefix, void (*visit)(void *arg, ab_str key),
                     void *arg);
 

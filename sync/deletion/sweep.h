@@ -23,7 +23,7 @@ typedef struct {
     /** What is known of this key; all but confirmed and too_many. @return false: it is not an
      * object's, or not to be judged here */
     bool (*know)(void *arg, ab_str key, ab_deletion_facts *out);
-    /** The deletion is allowed: end the key. It lives only until the log has it no more. */
+    /** The deletion is allowed: end the key. */
     void (*end)(void *arg, ab_str key, ab_deletion why);
     /** So many are held for want of a proof. Before `show`. @param first  one of these
      * keys; "" if there are none. May be NULL */

@@ -15,5 +15,5 @@ enum deferral {
 void ab_principal_defer(ab_principal_app *app, enum deferral why, bool deferred);
 /** Tell that something keeps the object of this key from being in effect at the agent, or no longer
  * does. */
-void ab_principal_tell_deferred(const ab_principal *p, const char *agent, const char *key,
+void ab_principal_tell_deferred(const ab_principal *p, const char *agent, ab_str key,
                                 bool deferred);

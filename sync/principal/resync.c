@@ -177,14 +177,12 @@ static bool requeue_asker(const struct peer *peer, ab_str id)
 static void ask_again(void *arg, ab_str key)
 {
     const struct peer *peer = arg;
-    char copy[sizeof(AB_KEY_COMMAND) + AB_EVENT_ATTR_NAME_MAX]; /* ending it frees the log's own */
-    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     if (ab_writer_queued_since(peer->writer, key, peer->resync.turn.resync.since))
         return;
-    if (requeue_asker(peer, ab_str_of(copy + sizeof(AB_KEY_COMMAND) - 1)))
-        ab_writer_repeat_command(peer->writer, ab_str_of(copy));
+    if (requeue_asker(peer, ab_str_of(key.ptr + sizeof(AB_KEY_COMMAND) - 1)))
+        ab_writer_repeat_command(peer->writer, key);
     else
-        end_unasked(peer, ab_str_of(copy));
+        end_unasked(peer, key);
 }
 
 /* --- all of it --- */
@@ -346,7 +344,7 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
     struct peer *peer = arg;
     (void)event;
     if (m->step == AB_RESYNC_ASK) {
-        ab_resync_queue_asked(&peer->resync.turn);
+        ab_resync_queue_again(&peer->resync.turn, "the agent asks for a resync");
         return true;
     }
     ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);

@@ -123,12 +123,10 @@ bool ab_principal_is_orphan(const struct peer *peer, ab_str key)
 static void end(void *arg, ab_str key, ab_deletion why)
 {
     const struct judge *j = arg;
-    char copy[AB_OBJECT_KEY_MAX]; /* ending it frees the log's own */
-    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     AB_DEBUG(j->peer->principal->env.log, SYNC, "deletion passed on", AB_KV("agent", j->peer->name),
-             AB_KV("object", (const char *)copy), AB_KV("why", ab_deletion_text(why)));
-    ab_principal_end(j->peer, ab_str_of(copy), ab_principal_is_orphan(j->peer, key));
-    ab_principal_shared_requeue_project(j->peer, copy);
+             AB_KV("object", key), AB_KV("why", ab_deletion_text(why)));
+    ab_principal_end(j->peer, key, ab_principal_is_orphan(j->peer, key));
+    ab_principal_shared_requeue_project(j->peer, key);
 }
 
 static void hold_unproved(void *arg, size_t count, const char *first)

@@ -106,11 +106,6 @@ void ab_resync_queue_again(ab_resync_turn *t, const char *why)
     ab_resync_queue_go(t->queue);
 }
 
-void ab_resync_queue_asked(ab_resync_turn *t)
-{
-    ab_resync_queue_again(t, "the agent asks for a resync");
-}
-
 void ab_resync_queue_late(ab_resync_turn *t)
 {
     if (t->why == NULL)

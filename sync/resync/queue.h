@@ -78,8 +78,6 @@ void ab_resync_queue_stop(ab_resync_turn *t);
 /** As ab_resync_queue_due, but not sooner after the last one than agents may ask for one: what
  * calls for it may go on for long. */
 void ab_resync_queue_again(ab_resync_turn *t, const char *why);
-/** The agent asked for one. */
-void ab_resync_queue_asked(ab_resync_turn *t);
 /** The agent answered one that is over. Another one follows: after a failure, no sooner for this.
  */
 void ab_resync_queue_late(ab_resync_turn *t);

@@ -85,11 +85,9 @@ static ab_err send_pages(ab_resync *r, const ab_resync_want *want)
 static void end_page(void *arg, ab_str key)
 {
     ab_writer *w = arg;
-    char copy[sizeof(AB_KEY_INVENTORY) + 8]; /* ending it frees the log's own */
-    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
     ab_event_draft draft = draft_of(AB_TYPE_INVENTORY, AB_STR_NONE);
     /* One that fails is ended by the next resync. */
-    ab_err e = ab_writer_end(w, ab_str_of(copy), ab_str_of(copy), &draft, NULL);
+    ab_err e = ab_writer_end(w, key, key, &draft, NULL);
     (void)e;
 }
 
@@ -397,10 +395,8 @@ static bool take_from_agent(ab_resync *r, const ab_event *event, ab_resync_messa
         if (credible)
             take_answer(r, event, m);
         return credible;
-    } else if (m->step == AB_RESYNC_ANSWER && r->state == AB_RESYNC_IDLE) {
-        r->env.role->late(r->env.arg);
-    } else if (m->step == AB_RESYNC_ANSWER && is_ours(r, m)) {
-        r->env.role->late(r->env.arg); /* restarted, it answers again, perhaps otherwise */
+    } else if (m->step == AB_RESYNC_ANSWER && (r->state == AB_RESYNC_IDLE || is_ours(r, m))) {
+        r->env.role->late(r->env.arg); /* restarted, it may answer again, perhaps otherwise */
     } else if (m->step == AB_RESYNC_TAKEN && is_ours(r, m) && r->pages_sent) {
         r->pages_sent = false;
         go_on(r);

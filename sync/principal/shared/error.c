@@ -111,10 +111,10 @@ static ab_str shared_reason(const struct peer *peer, ab_str key)
     return AB_STR_NONE;
 }
 
-static void tell(const struct peer *peer, const char *key)
+static void tell(const struct peer *peer, ab_str key)
 {
-    bool deferred = ab_map_find(peer->unsendable, ab_str_of(key)) != NULL ||
-                    shared_reason(peer, ab_str_of(key)).ptr != NULL;
+    bool deferred =
+        ab_map_find(peer->unsendable, key) != NULL || shared_reason(peer, key).ptr != NULL;
     ab_principal_tell_deferred(peer->principal, peer->name, key, deferred);
 }
 
@@ -148,34 +148,30 @@ void ab_principal_shared_note_error(struct peer *peer, const ab_event *event)
     }
     ab_principal_shared_error_free(old);
     if (key_at_hub(peer, key, hub))
-        tell(peer, hub);
+        tell(peer, ab_str_of(hub));
     show_count(peer, ab_kind_of_key(key));
 }
 
 void ab_principal_shared_note_unsendable(struct peer *peer, ab_str key, const ab_error *err)
 {
-    char copy[AB_OBJECT_KEY_MAX];
     const ab_kind *kind = ab_kind_of_key(key);
     void *old = NULL;
-    if (peer == NULL || kind == NULL || !kind->shared || key.len >= sizeof(copy))
+    if (peer == NULL || kind == NULL || !kind->shared)
         return;
     char *why = ab_str_dup(ab_str_of(err->text));
     if (why == NULL || ab_map_put(peer->unsendable, key, why, &old) != AB_ERR_OK)
         free(why);
     free(old);
-    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
-    tell(peer, copy);
+    tell(peer, key);
 }
 
 void ab_principal_shared_note_queued(struct peer *peer, ab_str key)
 {
-    char copy[AB_OBJECT_KEY_MAX];
     char *why = ab_map_take(peer->unsendable, key);
     if (why == NULL)
         return;
     free(why);
-    snprintf(copy, sizeof(copy), "%.*s", AB_STR_ARG(key));
-    tell(peer, copy);
+    tell(peer, key);
 }
 
 static void hold_error(const struct peer *peer, ab_str theirs, const struct shared_error *error,

@@ -100,11 +100,11 @@ void ab_principal_shared_look_again(struct shared *s, bool for_all)
     ab_reconcile_advance(&s->record);
 }
 
-void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all)
+void ab_principal_shared_requeue_secrets(const ab_principal *p, ab_str scope, bool for_all)
 {
     for (ab_map_iter i = ab_map_first(p->shared); i.entry != NULL; ab_map_next(&i)) {
         struct shared *s = i.value;
-        if (s->scope != NULL && strcmp(s->scope, scope) == 0)
+        if (s->scope != NULL && ab_str_is(scope, s->scope))
             ab_principal_shared_look_again(s, for_all);
     }
 }
@@ -120,9 +120,9 @@ static bool ask(struct peer *peer)
     return true;
 }
 
-void ab_principal_shared_requeue_project(struct peer *peer, const char *key)
+void ab_principal_shared_requeue_project(struct peer *peer, ab_str key)
 {
-    if (ab_str_starts(ab_str_of(key), "AppProject/") && ask(peer))
+    if (ab_str_starts(key, "AppProject/") && ask(peer))
         ab_principal_shared_requeue_secrets(peer->principal, key, false);
 }
 

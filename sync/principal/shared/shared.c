@@ -151,7 +151,7 @@ static void note_absent(struct shared *s, bool observed)
     count_all_again(s->principal);
     ab_principal_note_missing(s->principal, NULL, ab_str_of(s->key), false, observed);
     if (has_rules(s))
-        ab_principal_shared_requeue_secrets(s->principal, s->key, true);
+        ab_principal_shared_requeue_secrets(s->principal, ab_str_of(s->key), true);
 }
 
 /* --- facts --- */
@@ -210,7 +210,7 @@ static void see(struct shared *s, const ab_object *hub)
     bool for_all = s->for_all;
     distribute(s, hub);
     if (project && for_all)
-        ab_principal_shared_requeue_secrets(s->principal, s->key, true);
+        ab_principal_shared_requeue_secrets(s->principal, ab_str_of(s->key), true);
 }
 
 /* --- the engine's questions --- */
@@ -255,13 +255,6 @@ static void got(ab_record *r, ab_object *hub)
     see(s, hub);
 }
 
-static void wrote(ab_record *r, ab_step step, ab_object *hub)
-{
-    (void)r; /* without its finalizers it goes: the store will tell */
-    (void)step;
-    (void)hub;
-}
-
 static void look_again(ab_record *r)
 {
     shared_of(r)->requeued = true;
@@ -284,7 +277,6 @@ static void forget(ab_record *r)
 static const ab_record_type shared_type = {.is_as_desired = is_as_desired,
                                            .reconcile = reconcile,
                                            .got = got,
-                                           .wrote = wrote,
                                            .look_again = look_again,
                                            .is_over = is_over,
                                            .free = forget};
@@ -301,16 +293,13 @@ void ab_principal_shared_on_updated(ab_principal *p, ab_object *object)
         return;
     }
     struct shared *s = ab_principal_shared_for(p, ab_str_of(ab_object_key(object)), &shared_type);
-    char *version = ab_str_dup(ab_object_version(object));
-    if (s == NULL || version == NULL) {
-        free(version);
+    bool same = s != NULL && s->version != NULL && ab_str_is(ab_object_version(object), s->version);
+    if (s == NULL || ab_str_replace(&s->version, ab_object_version(object)) != AB_ERR_OK) {
         AB_ERROR(p->env.log, SYNC, "out of memory", AB_KV("object", ab_object_key(object)));
         return;
     }
-    if (s->version == NULL || strcmp(s->version, version) != 0)
+    if (!same)
         ab_principal_shared_note_version(s);
-    free(s->version);
-    s->version = version;
     s->for_all = s->record.changed_meanwhile = true;
     see(s, object);
     ab_reconcile_advance(&s->record);

@@ -29,7 +29,7 @@ void ab_principal_shared_open(struct peer *peer);
 /** It takes them no more. */
 void ab_principal_shared_close(struct peer *peer);
 /** Look at those again, for this agent, that depend on this project. */
-void ab_principal_shared_requeue_project(struct peer *peer, const char *key);
+void ab_principal_shared_requeue_project(struct peer *peer, ab_str key);
 /** Look at one again, for this agent. */
 void ab_principal_shared_requeue(struct peer *peer, ab_str key);
 /** Free what a record has, for ab_map_free. */

@@ -42,7 +42,7 @@ AB_MUST_USE ab_err ab_principal_shared_note_project(struct shared *s, const ab_o
 void ab_principal_shared_count_again(struct peer *peer);
 /** Look at those again that depend on the project of key `scope`: for all agents, or those that
  * asked. */
-void ab_principal_shared_requeue_secrets(const ab_principal *p, const char *scope, bool for_all);
+void ab_principal_shared_requeue_secrets(const ab_principal *p, ab_str scope, bool for_all);
 
 /* confirm.c */
 /** The store has shown another version of it. */

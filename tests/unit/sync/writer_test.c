@@ -334,6 +334,7 @@ static void end_it(void *arg, ab_str key)
     ab_event_draft draft = draft_of(NULL);
     visited++;
     assert_int_equal(ab_writer_end(d->w, key, key, &draft, NULL), AB_ERR_OK);
+    assert_true(ab_str_starts(key, "Application/w1/"));
 }
 
 static void keys_of_a_prefix_may_be_ended_while_they_are_visited(void **state)

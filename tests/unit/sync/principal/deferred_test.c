@@ -172,6 +172,18 @@ static void a_shared_object_that_cannot_be_sent_is_deferred_until_it_changes(voi
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* The keys that are ended then are the log's own. */
+static void what_cannot_be_sent_to_an_agent_is_forgotten_when_it_becomes_autonomous(void **state)
+{
+    (void)state;
+    put_project("");
+    key_cannot_be_sent(PROJECT);
+    assert_string_equal(h.deferred, PROJECT);
+    ab_principal_set_mode(h.principal, "a1", AB_AUTONOMOUS);
+    hub_settle(&h);
+    assert_string_equal(h.deferred, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +193,7 @@ int main(void)
         TEST(what_cannot_be_sent_is_deferred_until_it_changes),
         TEST(a_change_ends_only_its_own_reason),
         TEST(a_shared_object_that_cannot_be_sent_is_deferred_until_it_changes),
+        TEST(what_cannot_be_sent_to_an_agent_is_forgotten_when_it_becomes_autonomous),
     };
     return cmocka_run_group_tests_name("principal_deferred", tests, NULL, NULL);
 }

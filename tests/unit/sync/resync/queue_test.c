@@ -70,7 +70,7 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
     struct agent *a = arg;
     (void)event;
     if (m->step == AB_RESYNC_ASK)
-        ab_resync_queue_asked(&a->turn);
+        ab_resync_queue_again(&a->turn, "asked");
     return true;
 }
 

@@ -6,6 +6,9 @@
 
 #include <stdio.h>
 
+/* So many are named of each agent: all of thousands may miss all that they have. */
+#define NAMES_MAX 100
+
 static size_t held_at(const struct peer *peer)
 {
     return peer->sweep.held.count + peer->hold.unsent.count;
@@ -73,6 +76,24 @@ void ab_principal_note_held(struct peer *peer, const ab_missing *held)
                  "to delete their mirrors, run argobusctl resync --agent NAME --confirm TOKEN; "
                  "argobusctl deletions shows the token",
                  AB_KV("agent", peer->name), AB_KV("missing", (int64_t)held->count));
+}
+
+void ab_principal_forget_held_names(struct peer *peer)
+{
+    ab_map_free(peer->hold.names, NULL);
+    peer->hold.names = NULL;
+}
+
+/* One without a name is counted all the same. */
+void ab_principal_name_held(struct peer *peer, ab_str key, ab_deletion why)
+{
+    if (peer->hold.names == NULL)
+        peer->hold.names = ab_map_new();
+    if (peer->hold.names == NULL || ab_map_count(peer->hold.names) == NAMES_MAX)
+        return;
+    ab_deletion *kept = ab_map_make(peer->hold.names, key, sizeof(*kept));
+    if (kept != NULL)
+        *kept = why;
 }
 
 void ab_principal_unconfirm(struct peer *peer)

@@ -29,6 +29,7 @@ void ab_principal_peer_free(void *value)
     ab_writer_free(peer->writer);
     ab_map_free(peer->errors, ab_principal_shared_error_free);
     ab_map_free(peer->unsendable, free);
+    ab_principal_forget_held_names(peer);
     if (peer->line != NULL)
         ab_watermark_parts_leave(&peer->principal->watermark.parts, peer->line);
     if (peer->records != NULL && peer->records->peer == peer)
@@ -220,6 +221,7 @@ static void forget_words(struct peer *peer)
     ab_principal_forget_observed(peer);
     peer->sweep.guard.held = peer->proof.log = peer->proof.agent = 0; /* it was of its log */
     peer->sweep.held = peer->hold.unsent = (ab_missing){0};
+    ab_principal_forget_held_names(peer);
     ab_principal_unconfirm(peer);
     ab_principal_show_held(peer);
 }

@@ -24,6 +24,11 @@ void ab_principal_watch(struct peer *peer);
 void ab_principal_note_held(struct peer *peer, const ab_missing *held);
 /** Show and tell how many deletions are held back. Others than before get a new token. */
 void ab_principal_show_held(struct peer *peer);
+/** This is one of those that only the agent has and that are held back: keep its key, if it is one
+ * of the first of them, to show it (ab_principal_each_held). @param why  AB_DELETION_HELD_... */
+void ab_principal_name_held(struct peer *peer, ab_str key, ab_deletion why);
+/** Others are held back than those that were named, or none. */
+void ab_principal_forget_held_names(struct peer *peer);
 /** Something else is missing than what the operator confirmed: nothing is confirmed any more. */
 void ab_principal_unconfirm(struct peer *peer);
 /** Is a deletion held back at it? */

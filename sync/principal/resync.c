@@ -260,6 +260,9 @@ static void check_held(void *arg, const ab_inventory_entry *theirs)
         note_missing(c, theirs->key, proved);
     else if (proved ? c->end_proved : c->end_unproved)
         ab_principal_end_anyway(c->peer, theirs->key, is_orphan(c->peer, theirs));
+    else
+        ab_principal_name_held(c->peer, theirs->key,
+                               proved ? AB_DELETION_HELD_TOO_MANY : AB_DELETION_HELD_NO_PROOF);
 }
 
 /* Said, and not held. */
@@ -294,8 +297,8 @@ static void end_missing(struct peer *peer, struct correction *c)
     c->end_proved = may || confirmed == AB_CONFIRMED_ALL;
     peer->hold.unsent = may ? c->unproved : ab_missing_join(&c->proved, &c->unproved);
     ab_principal_watermark_hold(peer, &peer->proof.agent, c->unproved.count, c->first);
-    if (c->end_proved || c->end_unproved)
-        ab_resync_each(r, check_held, c);
+    ab_principal_forget_held_names(peer);
+    ab_resync_each(r, check_held, c);
 }
 
 /* The agent still had it when it told what it holds, and our log has nothing of it any more. */

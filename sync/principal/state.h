@@ -69,6 +69,7 @@ struct peer {
         char token[HOLD_TOKEN]; /* of these */
         bool others;            /* something is missing that was not when the token was made */
         ab_missing unsent; /* held back of what only the agent has; what an autonomous one holds */
+        ab_map *names;     /* keys of the first of these -> ab_deletion; NULL: none is known */
         ab_digest confirmed; /* ab_missing.set of these, if the operator confirms them, until the
                                 next resync has judged them; none: they are not */
     } hold;

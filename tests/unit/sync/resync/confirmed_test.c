@@ -99,6 +99,84 @@ static void what_only_the_agent_has_is_not_confirmed_before_it_is_shown(void **s
     assert_at_rest();
 }
 
+/* --- what it is shown --- */
+
+struct named {
+    size_t count;
+    char last[64];
+    const char *why; /* of the last one */
+};
+
+static void note_name(void *arg, ab_str key, const char *why)
+{
+    struct named *named = arg;
+    named->count++;
+    named->why = why;
+    snprintf(named->last, sizeof(named->last), "%.*s", AB_STR_ARG(key));
+}
+
+static struct named names(void)
+{
+    struct named named = {0};
+    ab_principal_each_held(w.principal, "w1", note_name, &named);
+    return named;
+}
+
+static void what_only_the_agent_has_is_named_until_it_is_confirmed(void **state)
+{
+    (void)state;
+    restore_without_new();
+    lose(w.hub, "w1", 0, 5);
+    assert_int_equal(names().count, 5);
+    world_start_agent(&w);
+    world_run(&w, 5);
+    assert_int_equal(w.held, 6);
+    assert_int_equal(names().count, 6);
+    assert_string_equal(names().last, "Application/w1/new");
+    assert_string_equal(names().why, "held: no proof");
+    confirm_what_is_shown();
+    assert_int_equal(names().count, 0);
+}
+
+/* The store is known to have had them. */
+static void hold_what_no_log_has(int count)
+{
+    put_apps(count);
+    world_start(&w);
+    world_run(&w, 70);
+    world_crash_principal(&w);
+    lose(w.hub, "w1", 0, count);
+    world_lose_log(&w, &w.principal_link);
+    world_lose_log(&w, &w.agent_link);
+    world_start_principal(&w);
+    world_run(&w, 5);
+    assert_int_equal(w.held, count);
+}
+
+static void of_more_than_a_hundred_the_first_are_named(void **state)
+{
+    (void)state;
+    hold_what_no_log_has(103);
+    assert_int_equal(names().count, 100);
+    assert_string_equal(names().why, "held: too many");
+    put_apps(103);
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_run(&w, 5);
+    assert_int_equal(w.held, 0);
+    assert_int_equal(names().count, 0);
+}
+
+static void what_was_named_is_forgotten_when_the_agent_becomes_autonomous(void **state)
+{
+    (void)state;
+    hold_what_no_log_has(3);
+    assert_int_equal(names().count, 3);
+    ab_principal_set_mode(w.principal, "w1", AB_AUTONOMOUS);
+    ab_principal_set_mode(w.principal, "w1", AB_MANAGED);
+    assert_int_equal(ab_principal_held(w.principal, "w1"), 0);
+    assert_int_equal(names().count, 0);
+}
+
 /* --- an autonomous agent --- */
 
 static void put_local(int count)
@@ -161,6 +239,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(what_only_the_agent_has_is_not_confirmed_before_it_is_shown),
+        T(what_only_the_agent_has_is_named_until_it_is_confirmed),
+        T(of_more_than_a_hundred_the_first_are_named),
+        T(what_was_named_is_forgotten_when_the_agent_becomes_autonomous),
         A(an_agent_ends_nothing_that_is_missing_since),
         A(an_agent_ends_nothing_when_others_are_missing),
     };

@@ -6,7 +6,7 @@ import socket
 import threading
 import unittest
 
-from ctl import Ctl
+from ctl import BIN, Ctl
 
 ASKING = (("agent", "list"), ("lag",), ("deletions",), ("pending", "w1"), ("agent", "inspect", "w1"), ("resync",))
 
@@ -36,6 +36,11 @@ class Answers(Ctl):
         self.addCleanup(server.join)
         self.addCleanup(self.listener.shutdown, socket.SHUT_RDWR)
 
+    @staticmethod
+    def respond(connection, document):
+        connection.recv(4096)
+        connection.sendall(json.dumps(document).encode())
+
     def ask(self, *args, code):
         return self.ctl(*args, "--socket", "s", code=code)
 
@@ -47,16 +52,22 @@ class Answers(Ctl):
 
     def test_nothing_is_made_up_of_another_answer(self):
         document = {}
-
-        def answer(connection):
-            connection.recv(4096)
-            connection.sendall(json.dumps(document).encode())
-
-        self.serve(answer)
+        self.serve(lambda connection: self.respond(connection, document))
         for document in ({}, {"agents": None, "objects": "none", "ok": 1}):
             for args in ASKING:
                 with self.subTest(document=document, args=args):
                     self.assertIn("is it a principal's?", self.ask(*args, code=1))
+
+    def test_held_deletions_that_are_not_named_are_told(self):
+        """And a name that an agent sent does not speak to the terminal."""
+        shown = {"direction": "down", "kind": "Application", "namespace": "w1", "name": "a\x1b[2J", "action": "delete",
+                 "state": "held", "reason": "held: no proof", "since": None, "age_seconds": None}
+        document = {"agent": {"name": "w1", "mode": "managed", "held": {"count": 103, "token": "fd0f3c1a"}},
+                    "objects": [shown] * 100}
+        self.serve(lambda connection: self.respond(connection, document))
+        done = self.run_command(BIN / "argobusctl", "pending", "w1", "--socket", "s")
+        self.assertIn("deletions held back that are not listed: 3; see argobusctl deletions", done.stderr)
+        self.assertEqual(done.stdout.count("w1/a [2J"), 100)
 
     def test_a_principal_that_hangs_is_not_waited_for(self):
         self.listener.listen(0)

@@ -54,6 +54,7 @@ void ab_agent_free(ab_agent *a)
     ab_map_free(a->objects, ab_agent_object_fini);
     ab_map_free(a->published, NULL);
     ab_map_free(a->sources, NULL);
+    ab_map_free(a->resync.names, NULL);
     ab_writer_free(a->writer);
     free(a);
 }

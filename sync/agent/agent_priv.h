@@ -120,6 +120,7 @@ struct ab_agent {
         ab_version executed;  /* the newest that a command was found to be older than */
         ab_missing held_sent; /* deletions that the guard holds, as the principal was told, or is
                                  about to be */
+        ab_map *names;        /* keys of the first of these; NULL: none are held */
     } resync;
     struct {
         ab_metric *commands, *out_of_date;
@@ -266,6 +267,9 @@ void ab_agent_end_missing(ab_agent *a, ab_str key);
 /** End what the log has and the store no longer has, once both are known; under the mass-deletion
  * guard. */
 void ab_agent_sweep(ab_agent *a);
+/** Keep the keys of the first deletions that the guard holds (resync.names). Goes through the log
+ * if any is held. */
+void ab_agent_name_held(ab_agent *a);
 /** Once in a while, look whether what the guard holds back is back. */
 void ab_agent_guard_tick(ab_agent *a);
 /** Managed: what our log still says of the time when the agent was autonomous. */

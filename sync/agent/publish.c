@@ -168,6 +168,26 @@ void ab_agent_sweep(ab_agent *a)
     ab_agent_wake(a);
 }
 
+static void name_if_held(void *arg, ab_str key)
+{
+    ab_agent *a = arg;
+    ab_deletion_facts facts;
+    if (!know(a, key, &facts) || ab_map_count(a->resync.names) == AB_RESYNC_NAMES_MAX)
+        return;
+    facts.too_many = true;
+    if (ab_deletion_judge(&facts) == AB_DELETION_HELD_TOO_MANY &&
+        ab_map_put(a->resync.names, key, a, NULL) != AB_ERR_OK)
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
+}
+
+void ab_agent_name_held(ab_agent *a)
+{
+    ab_map_free(a->resync.names, NULL);
+    a->resync.names = a->sweep.held.count > 0 ? ab_map_new() : NULL;
+    if (a->resync.names != NULL)
+        ab_writer_each(a->writer, "", name_if_held, a);
+}
+
 void ab_agent_guard_tick(ab_agent *a)
 {
     if (ab_sweep_is_due(&a->sweep, now_ms(a)))

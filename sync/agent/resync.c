@@ -123,6 +123,8 @@ static void tell(void *arg, ab_resync_message *m)
     a->resync.held_sent = a->sweep.held;
     m->held = a->sweep.held.count;
     m->held_set = a->sweep.held.set;
+    ab_agent_name_held(a);
+    m->held_names = a->resync.names;
     if (ab_version_cmp(a->resync.executed, m->summary.newest) > 0)
         m->summary.newest = a->resync.executed;
 }

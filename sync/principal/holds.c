@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-/* So many are named of each agent: all of thousands may miss all that they have. */
-#define NAMES_MAX 100
-
 static size_t held_at(const struct peer *peer)
 {
     return peer->sweep.held.count + peer->hold.unsent.count;
@@ -89,7 +86,7 @@ void ab_principal_name_held(struct peer *peer, ab_str key, ab_deletion why)
 {
     if (peer->hold.names == NULL)
         peer->hold.names = ab_map_new();
-    if (peer->hold.names == NULL || ab_map_count(peer->hold.names) == NAMES_MAX)
+    if (peer->hold.names == NULL || ab_map_count(peer->hold.names) == AB_RESYNC_NAMES_MAX)
         return;
     ab_deletion *kept = ab_map_make(peer->hold.names, key, sizeof(*kept));
     if (kept != NULL)

@@ -178,8 +178,8 @@ size_t ab_principal_secrets_waiting(const ab_principal *p, const char *agent);
 void ab_principal_each_secret_waiting(const ab_principal *p, const char *agent,
                                       ab_principal_visitor visit, void *arg);
 /** Call `visit` for each object of the agent's log whose deletion is held back, then for the first
- * 100 of those that only the agent has, as of the last resync; all are counted by
- * ab_principal_held. What an autonomous agent holds back is counted only. Goes through the log if
- * any of it is held. */
+ * 100 of those that only the agent has, or that an autonomous agent holds back, under its own keys,
+ * as of the last resync; all are counted by ab_principal_held. Goes through the log if any of it is
+ * held. */
 void ab_principal_each_held(const ab_principal *p, const char *agent, ab_principal_visitor visit,
                             void *arg);

@@ -342,6 +342,18 @@ static bool is_ready(void *arg)
            ab_agent_records_are_done(peer->records);
 }
 
+/* An autonomous agent tells what its guard holds back. */
+static void note_held(struct peer *peer, const ab_resync_message *m)
+{
+    bool unknown = m->held > 0 && ab_digest_is_none(&m->held_set);
+    ab_principal_note_held(peer, &(ab_missing){m->held, m->held_set, unknown});
+    ab_principal_forget_held_names(peer);
+    if (m->held_names == NULL)
+        return;
+    for (ab_map_iter i = ab_map_first(m->held_names); i.entry != NULL; ab_map_next(&i))
+        ab_principal_name_held(peer, i.key, AB_DELETION_HELD_TOO_MANY);
+}
+
 static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
 {
     struct peer *peer = arg;
@@ -353,8 +365,7 @@ static bool heard(void *arg, const ab_event *event, const ab_resync_message *m)
     ab_watermark_note_epoch(&peer->line->run, ab_writer_newest(peer->writer).epoch);
     ab_watermark_note_version(&peer->line->run, m->summary.newest);
     if (peer->mode == AB_AUTONOMOUS)
-        ab_principal_note_held(peer, &(ab_missing){m->held, m->held_set,
-                                                   m->held > 0 && ab_digest_is_none(&m->held_set)});
+        note_held(peer, m);
     return true;
 }
 

@@ -359,11 +359,9 @@ void ab_principal_each_held(const ab_principal *p, const char *agent, ab_princip
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
     struct shown shown = {{.peer = peer, .checked = true}, visit, arg};
-    if (peer == NULL || peer->mode != AB_MANAGED)
-        return;
-    if (peer->sweep.held.count > 0)
+    if (peer != NULL && peer->mode == AB_MANAGED && peer->sweep.held.count > 0)
         ab_writer_each(peer->writer, "", show_if_held, &shown);
-    if (peer->hold.names == NULL)
+    if (peer == NULL || peer->hold.names == NULL)
         return;
     for (ab_map_iter i = ab_map_first(peer->hold.names); i.entry != NULL; ab_map_next(&i))
         visit(arg, i.key, ab_deletion_text(*(const ab_deletion *)i.value));

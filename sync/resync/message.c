@@ -74,6 +74,17 @@ static void put_want(ab_spanw *w, const ab_resync_want *want)
     ab_spanw_array_end(w);
 }
 
+static void put_names(ab_spanw *w, const ab_map *names)
+{
+    if (names == NULL)
+        return;
+    ab_spanw_key(w, AB_STR("held_names"));
+    ab_spanw_array(w);
+    for (ab_map_iter i = ab_map_first(names); i.entry != NULL; ab_map_next(&i))
+        ab_spanw_str(w, i.key);
+    ab_spanw_array_end(w);
+}
+
 static void put_entry(ab_spanw *w, const ab_inventory_entry *entry)
 {
     ab_spanw_array(w);
@@ -114,6 +125,7 @@ void ab_resync_message_encode(const ab_resync_message *m, ab_buf *out)
     if (m->held != 0)
         put_int(&w, "held", m->held);
     put_set(&w, "held_set", &m->held_set);
+    put_names(&w, m->held_names);
     if (m->step == AB_RESYNC_PAGE)
         put_page(&w, m->inventory, m->page);
     ab_spanw_object_end(&w);
@@ -215,6 +227,11 @@ static ab_err take_want(struct decoded *d, ab_error *err)
     return AB_ERR_OK;
 }
 
+static bool is_key(ab_str key)
+{
+    return key.len > 0 && key.len < KEY_MAX && ab_str_is_printable(key);
+}
+
 static ab_err take_entry(ab_inventory *inv, const cJSON *v, ab_error *err)
 {
     ab_str texts[3];
@@ -223,7 +240,7 @@ static ab_err take_entry(ab_inventory *inv, const cJSON *v, ab_error *err)
     for (int i = 0; i < 3; i++)
         texts[i] = ab_str_of(cJSON_GetStringValue(cJSON_GetArrayItem(v, i)));
     ab_inventory_entry entry = {.key = texts[0]};
-    if (entry.key.len == 0 || entry.key.len >= KEY_MAX || !ab_str_is_printable(entry.key))
+    if (!is_key(entry.key))
         return invalid(err, "the key of an entry is invalid");
     if (ab_version_parse(texts[1], &entry.version) != AB_ERR_OK)
         return invalid(err, "the version of an entry is invalid");
@@ -268,6 +285,24 @@ static ab_err take_set(const struct decoded *d, const char *name, ab_digest *out
     return ab_fail(err, AB_ERR_INVALID, "%s is not a digest", name);
 }
 
+static ab_err take_names(struct decoded *d, ab_error *err)
+{
+    const cJSON *v, *names = member(d, "held_names");
+    if (names == NULL)
+        return AB_ERR_OK;
+    if (length(names) > AB_RESYNC_NAMES_MAX)
+        return invalid(err, "held_names is not an array of at most 100");
+    d->m.held_names = ab_map_new();
+    ab_err e = d->m.held_names == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+    for (v = names->child; v != NULL && e == AB_ERR_OK; v = v->next) {
+        ab_str key = ab_str_of(cJSON_GetStringValue(v));
+        if (!is_key(key))
+            return invalid(err, "held_names contains an entry that is not a key");
+        e = ab_map_put(d->m.held_names, key, d, NULL);
+    }
+    return e == AB_ERR_OK ? e : ab_fail(err, e, "%s", ab_err_text(e));
+}
+
 static ab_err take_guard(struct decoded *d, ab_error *err)
 {
     ab_resync_message *m = &d->m;
@@ -277,7 +312,7 @@ static ab_err take_guard(struct decoded *d, ab_error *err)
         e = take_set(d, "held_set", &m->held_set, err);
     if (e == AB_ERR_OK && member(d, "held") != NULL)
         e = take_count(d->doc, "held", &m->held, err);
-    return e;
+    return e == AB_ERR_OK ? take_names(d, err) : e;
 }
 
 static ab_err take_step(struct decoded *d, ab_error *err)
@@ -327,5 +362,6 @@ void ab_resync_message_free(ab_resync_message *m)
     free(d->digests);
     free(d->want);
     ab_inventory_free(m->inventory);
+    ab_map_free(m->held_names, NULL);
     free(d);
 }

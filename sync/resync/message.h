@@ -7,10 +7,13 @@
  */
 #pragma once
 
+#include "base/core/map.h"
 #include "sync/resync/inventory.h"
 
 /* Longest id of a resync, NUL included. */
 #define AB_RESYNC_ID_MAX 65
+/* Most deletions that are held back and named: all of thousands may miss all that they have. */
+#define AB_RESYNC_NAMES_MAX 100
 
 typedef enum {
     AB_RESYNC_ASK,    /* agent: hold one */
@@ -42,6 +45,8 @@ typedef struct {
     bool confirm; /* begin, of a former version: the same of what the agent holds, whatever it is */
     size_t held;  /* answer: deletions at the hub that the agent's guard holds back */
     ab_digest held_set;      /* answer: which these are; none: none are, or of a former version */
+    ab_map *held_names;      /* answer: the agent's keys of the first of these, whatever the values;
+                                NULL: none are, or of a former version; of a decoded one owned */
     size_t page;             /* page: its number */
     ab_inventory *inventory; /* page: whose it is; of a decoded one its only page, and owned */
 } ab_resync_message;

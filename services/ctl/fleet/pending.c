@@ -45,7 +45,7 @@ static void warn_of_agent(const cJSON *agent)
             stderr);
 }
 
-/* Of those that only the agent has, the first are listed; of what it holds back itself, none is. */
+/* Of those that only the agent knows, the first are listed. */
 static void warn_of_held(const cJSON *agent, const cJSON *objects)
 {
     int64_t held = 0;

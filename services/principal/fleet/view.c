@@ -388,12 +388,14 @@ static void put_held_object(void *arg, ab_str key, const char *why)
 /* @return how many were left out */
 static size_t put_objects(ab_spanw *w, const service *s, const char *name, const ab_fleet_agent *a)
 {
-    struct listing l = {.w = w, .s = s, .name = name, .agent = a, .direction = "down"};
+    struct listing l = {.w = w, .s = s, .name = name, .agent = a};
     const ab_pending *down = ab_changes_of(s->changes, name, AB_DOWN);
     const ab_pending *up = ab_changes_of(s->changes, name, AB_UP);
     ab_spanw_key(w, AB_STR("objects"));
     ab_spanw_array(w);
+    l.direction = ab_str_is(ab_str_of(a->mode), "autonomous") ? "up" : "down";
     ab_principal_each_held(s->machine, name, put_held_object, &l);
+    l.direction = "down";
     ab_principal_each_secret_waiting(s->machine, name, put_waiting, &l);
     if (down != NULL)
         ab_pending_each(down, put_down, &l);

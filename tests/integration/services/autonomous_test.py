@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An autonomous agent, end to end: what stands at the hub follows the agent's cluster and nothing else, and what is
 asked for at the hub is carried out there."""
+import re
 import unittest
 
 import yaml
@@ -215,6 +216,8 @@ class Autonomous(Fleet):
         wait_for("the principal knows", lambda: self.principal.metric("argobus_deletions_held") == 31)
         asked = self.ctl("resync", "--agent", "w1")
         self.assertIn("held back: 31", asked.stdout, asked.stderr)
+        named = self.ctl("pending", "w1").stdout
+        self.assertEqual(len(re.findall(r"^up +Application +argocd/\S+ +delete +- +held: too many$", named, re.M)), 31, named)
         self.assertEqual(len(self.hub.names("w1")), 31)
         self.is_confirmed()
 

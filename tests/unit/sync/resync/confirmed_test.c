@@ -197,6 +197,29 @@ static void hold_five_of_eight(void)
     assert_int_equal(count_objects(w.hub), 8);
 }
 
+static void what_an_agent_holds_back_is_named_as_it_calls_it(void **state)
+{
+    (void)state;
+    hold_five_of_eight();
+    assert_int_equal(names().count, 5);
+    assert_memory_equal(names().last, "Application/argocd/n", 20);
+    assert_string_equal(names().why, "held: too many");
+    put_local(8);
+    world_run(&w, 70);
+    assert_int_equal(w.held, 0);
+    assert_int_equal(names().count, 0);
+}
+
+static void of_more_than_a_hundred_an_agent_names_the_first(void **state)
+{
+    (void)state;
+    put_local(103);
+    world_start(&w);
+    lose(w.local, "argocd", 0, 103);
+    assert_int_equal(w.held, 103);
+    assert_int_equal(names().count, 100);
+}
+
 static void an_agent_ends_nothing_that_is_missing_since(void **state)
 {
     (void)state;
@@ -242,6 +265,8 @@ int main(void)
         T(what_only_the_agent_has_is_named_until_it_is_confirmed),
         T(of_more_than_a_hundred_the_first_are_named),
         T(what_was_named_is_forgotten_when_the_agent_becomes_autonomous),
+        A(what_an_agent_holds_back_is_named_as_it_calls_it),
+        A(of_more_than_a_hundred_an_agent_names_the_first),
         A(an_agent_ends_nothing_that_is_missing_since),
         A(an_agent_ends_nothing_when_others_are_missing),
     };

@@ -78,6 +78,32 @@ static void the_set_that_is_held_and_confirmed_comes_back_as_it_was(void **state
     ab_buf_fini(&out);
 }
 
+static void the_names_of_what_is_held_come_back_as_they_were(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_resync_message *r = decode(AB_STR(ANSWER(",\"held_names\":[\"a/b/c\",\"a/b/d\"]")));
+    assert_non_null(r);
+    ab_buf_init(&out, 4096);
+    ab_resync_message_encode(r, &out);
+    ab_resync_message *again = decode(ab_buf_str(&out));
+    assert_non_null(again);
+    assert_int_equal(ab_map_count(again->held_names), 2);
+    assert_true(ab_str_is(ab_map_first(again->held_names).key, "a/b/c"));
+    ab_resync_message_free(again);
+    ab_resync_message_free(r);
+    ab_buf_fini(&out);
+}
+
+static void names_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    assert_null(decode(AB_STR(ANSWER(",\"held_names\":1"))));
+    assert_null(decode(AB_STR(ANSWER(",\"held_names\":[1]"))));
+    assert_null(decode(AB_STR(ANSWER(",\"held_names\":[\"\"]"))));
+    assert_null(decode(AB_STR(ANSWER(",\"held_names\":[\"a\\u001b\"]"))));
+}
+
 static void a_number_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -175,6 +201,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_former_confirmation_and_a_number_of_held_deletions_are_read),
         cmocka_unit_test(the_set_that_is_held_and_confirmed_comes_back_as_it_was),
+        cmocka_unit_test(the_names_of_what_is_held_come_back_as_they_were),
+        cmocka_unit_test(names_that_are_none_are_refused),
         cmocka_unit_test(nothing_is_confirmed_or_held_unless_it_is_said),
         cmocka_unit_test(a_number_that_is_none_is_refused),
         cmocka_unit_test(a_page_has_each_key_once),

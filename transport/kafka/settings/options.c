@@ -49,8 +49,9 @@ static const ab_option rows[] = {
      .deflt = "336h",
      .min = HOUR,
      .max = 3650 * DAY,
-     .help = "How long a tombstone stays in a state topic; an agent that is disconnected for "
-             "longer gets a full resync when it returns."},
+     .help = "How long a tombstone stays in a state topic. An agent that is disconnected for "
+             "longer learns what was deleted from the resync that is due when it returns "
+             "(sync.resync, which must not be 0 then)."},
     {.name = "kafka.message-max",
      .kind = AB_OPT_SIZE,
      .deflt = "4MiB",

@@ -212,6 +212,11 @@ class Details(unittest.TestCase):
         self.assertEqual(checksum(AGENT), checksum(AGENT))
         self.assertNotEqual(checksum(AGENT), checksum(merged(AGENT, {"config": {"log": {"level": "debug"}}})))
 
+    def test_a_pod_is_given_more_time_than_an_orderly_stop_may_take(self):
+        for timeout, seconds in (("30s", 45), ("2m", 135), ("1h", 3615), ("1500ms", 16)):
+            pod = one(render(merged(AGENT, {"config": {"stop": {"timeout": timeout}}})), "StatefulSet")["spec"]["template"]["spec"]
+            self.assertEqual(pod["terminationGracePeriodSeconds"], seconds)
+
     def test_a_principal_without_a_folder_is_a_deployment_that_never_runs_twice(self):
         deployment = one(render(merged(PRINCIPAL, {"persistence": {"enabled": False}})), "Deployment")
         self.assertEqual(deployment["spec"]["strategy"], {"type": "Recreate"})

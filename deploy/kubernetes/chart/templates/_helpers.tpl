@@ -52,6 +52,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* Seconds until Kubernetes kills the pod: 15 more than the orderly stop may take. */}}
+{{- define "argobus.grace" -}}
+{{- $timeout := dig "stop" "timeout" "30s" .Values.config | toString -}}
+{{- $unit := regexFind "[a-z]+$" $timeout -}}
+{{- $ms := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
+{{ add 15 (div (mul (regexFind "^[0-9]+" $timeout | int) (get $ms $unit | default 0 | int)) 1000) }}
+{{- end -}}
+
 {{/* Whether the program keeps its state in a claim of a StatefulSet. */}}
 {{- define "argobus.stateful" -}}
 {{- if or (eq .Values.role "agent") .Values.persistence.enabled }}true{{ end -}}

@@ -168,15 +168,12 @@ static void hear(ab_compat *d, const ab_event *event)
 
 static void take_up(ab_compat *d, ab_event *event)
 {
-    bool state = ab_event_attr(event, AB_CE_OBJVERSION).len > 0;
     if (ab_event_attr(event, AB_CE_ACKNOWLEDGES).ptr != NULL)
         ab_compat_part_done(d, event);
     else if (ab_str_is(ab_event_attr(event, AB_CE_PARTITIONKEY), AB_KEY_HELLO))
         hear(d, event);
-    else if (state)
-        ab_compat_carry(d, event);
     else
-        ab_compat_drop(d, "live", event, NULL);
+        ab_compat_carry(d, event);
 }
 
 static ab_err virtual_send(void *stream, ab_str head, ab_event *event)

@@ -74,26 +74,31 @@ static void put_part(ab_str text, ab_buf *out)
         out->ptr[--out->len] = '\0';
 }
 
+static void put_signature(EVP_PKEY *with, const EVP_MD *md, ab_buf *out)
+{
+    unsigned char signature[256];
+    size_t len = sizeof(signature);
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    assert_int_equal(EVP_DigestSignInit(ctx, NULL, md, NULL, with), 1);
+    assert_int_equal(
+        EVP_DigestSign(ctx, signature, &len, (const unsigned char *)out->ptr, out->len), 1);
+    EVP_MD_CTX_free(ctx);
+    ab_buf_putc(out, '.');
+    put_part((ab_str){(const char *)signature, len}, out);
+}
+
 /* Any header and payload, properly signed with `with`; NULL: no signature. */
 static char *make_token(EVP_PKEY *with, const EVP_MD *md, const char *header, const char *payload)
 {
     ab_buf out;
-    unsigned char signature[256];
-    size_t len = sizeof(signature);
     ab_buf_init(&out, 64 * 1024);
     put_part(ab_str_of(header), &out);
     ab_buf_putc(&out, '.');
     put_part(ab_str_of(payload), &out);
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    if (with != NULL) {
-        assert_int_equal(EVP_DigestSignInit(ctx, NULL, md, NULL, with), 1);
-        assert_int_equal(
-            EVP_DigestSign(ctx, signature, &len, (const unsigned char *)out.ptr, out.len), 1);
-    }
-    EVP_MD_CTX_free(ctx);
-    ab_buf_putc(&out, '.');
     if (with != NULL)
-        put_part((ab_str){(const char *)signature, len}, &out);
+        put_signature(with, md, &out);
+    else
+        ab_buf_putc(&out, '.');
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     return ab_buf_take(&out);
 }
@@ -321,6 +326,25 @@ static void no_second_text_means_the_same_token(void **state)
     free(token);
 }
 
+/* All that stands before the last dot is signed. */
+static void a_signed_token_has_a_header_and_one_payload(void **state)
+{
+    (void)state;
+    for (int payloads = 0; payloads < 4; payloads++) {
+        ab_buf token;
+        ab_buf_init(&token, 64 * 1024);
+        put_part(AB_STR(HEADER), &token);
+        for (int i = 0; i < payloads; i++) {
+            ab_buf_putc(&token, '.');
+            put_part(AB_STR("{" ISS AUD SUB TIMES REST "}"), &token);
+        }
+        put_signature(key, EVP_sha512(), &token);
+        assert_int_equal(read_at(token.ptr, AB_JWT_ACCESS, NOW),
+                         payloads == 1 ? AB_AUTH_NONE : AB_AUTH_TOKEN_FORM);
+        ab_buf_fini(&token);
+    }
+}
+
 static void a_giant_token_is_refused_unread(void **state)
 {
     (void)state;
@@ -441,6 +465,7 @@ int main(void)
         cmocka_unit_test(a_changed_payload_is_refused),
         cmocka_unit_test(every_shorter_token_is_refused),
         cmocka_unit_test(no_second_text_means_the_same_token),
+        cmocka_unit_test(a_signed_token_has_a_header_and_one_payload),
         cmocka_unit_test(a_giant_token_is_refused_unread),
         cmocka_unit_test(a_token_of_another_issuer_is_refused),
         cmocka_unit_test(a_token_for_another_use_is_refused),

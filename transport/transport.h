@@ -180,14 +180,13 @@ typedef struct ab_transport_ops {
      *  @return INVALID (no DNS label), EXISTS, NOMEM */
     ab_err (*add_agent)(ab_transport *self, const char *agent, ab_error *err);
     /**
-     * Stop serving an agent; open deliveries of it may still be acknowledged. Unknown: nothing
-     * happens.
-     * @param forget  it is gone for good: what is kept for it (its logs, and the positions in them)
-     * is removed too, in the background, where this transport is the one that makes it. Failing to
-     * is logged, with what stays behind. Added again, the agent begins with new logs, never with
-     * some of the old: an agent that runs sees RECREATED. False: all stays as it is
+     * Stop serving an agent, which is gone for good; open deliveries of it may still be
+     * acknowledged. What is kept for it (its logs, and the positions in them) is removed too, in
+     * the background, where this transport is the one that makes it. Failing to is logged, with
+     * what stays behind. Added again, the agent begins with new logs, never with some of the old:
+     * an agent that runs sees RECREATED. Unknown: nothing happens.
      */
-    void (*remove_agent)(ab_transport *self, const char *agent, bool forget);
+    void (*remove_agent)(ab_transport *self, const char *agent);
     /**
      * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes
      * partitionkey, writerepoch and objversion. The transport takes its own reference.
@@ -277,7 +276,7 @@ void ab_transport_show_refused(ab_metrics *metrics, const char *agent, bool refu
 /* The ops by function call; contracts above each slot. */
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);
 AB_MUST_USE ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err);
-void ab_transport_remove_agent(ab_transport *t, const char *agent, bool forget);
+void ab_transport_remove_agent(ab_transport *t, const char *agent);
 AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane,
                                      ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);

@@ -80,7 +80,7 @@ static void on_removed(void *arg, const char *agent)
     ab_app_meter_remove(&s->app_meter, agent);
     ab_fleet_remove(s->fleet, agent);
     ab_page_note(s->page, ab_str_of(agent), false);
-    ab_transport_remove_agent(s->base.transport, agent, true);
+    ab_transport_remove_agent(s->base.transport, agent);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
     forget_lines(s, agent);
@@ -99,7 +99,7 @@ static void forget(service *s, const char *agent)
     ab_error err = {0};
     ab_err e = ab_transport_add_agent(s->base.transport, agent, &err);
     if (e == AB_ERR_OK) {
-        ab_transport_remove_agent(s->base.transport, agent, true);
+        ab_transport_remove_agent(s->base.transport, agent);
         AB_INFO(s->base.daemon->log, MAIN, "agent removed while no principal ran",
                 AB_KV("agent", agent));
     } else {

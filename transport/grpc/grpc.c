@@ -230,12 +230,12 @@ static ab_err grpc_add_agent(ab_transport *self, const char *agent, ab_error *er
     return AB_ERR_OK;
 }
 
-static void grpc_remove_agent(ab_transport *self, const char *agent, bool forget)
+static void grpc_remove_agent(ab_transport *self, const char *agent)
 {
     ab_grpc_link *l = link_of((ab_grpc *)self, agent);
     if (l == NULL)
         return;
-    ab_grpc_link_retire(l, forget);
+    ab_grpc_link_retire(l);
     ab_grpc_forget_compat((ab_grpc *)self, l);
 }
 

@@ -291,13 +291,13 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     return AB_ERR_OK;
 }
 
-static void kafka_remove_agent(ab_transport *self, const char *agent, bool forget)
+static void kafka_remove_agent(ab_transport *self, const char *agent)
 {
     ab_kafka *k = (ab_kafka *)self;
     ab_kafka_link *l = ab_kafka_link_find(k, agent);
     if (l == NULL)
         return;
-    bool ours = forget && k->settings.topics == AB_TOPICS_CREATE;
+    bool ours = k->settings.topics == AB_TOPICS_CREATE;
     if (k->running && !ours)
         ab_kafka_commit(k);
     if (ours)

@@ -515,8 +515,7 @@ static void only_known_agents_with_proper_names_are_served(void **state)
     assert_int_equal(ab_transport_add_agent(t, "", NULL), AB_ERR_INVALID);
     const ab_draft draft = {.key = "app/a", .version = 1, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(principal, "w2", &draft, NULL), AB_ERR_NOTFOUND);
-    ab_transport_remove_agent(t, "w2", false);
-    ab_transport_remove_agent(t, "w2", true);
+    ab_transport_remove_agent(t, "w2");
 }
 
 static void agents_come_and_leave_while_running(void **state)
@@ -533,16 +532,19 @@ static void agents_come_and_leave_while_running(void **state)
     ab_end_put(second, NULL, "app/b", 1);
     AB_UNTIL(ends, ab_end_newest(second, "w2", "app/a") != NULL &&
                        ab_end_newest(principal, "w2", "app/b") != NULL);
-    ab_transport_remove_agent(principal->transport, "w2", false);
+    ab_transport_remove_agent(principal->transport, "w2");
     const ab_draft draft = {.key = "app/a", .version = 2, .data = AB_STR("1")};
     assert_int_equal(ab_end_send(principal, "w2", &draft, NULL), AB_ERR_NOTFOUND);
     ab_end_ack(principal, 0, AB_VERDICT_APPLIED);
+    principal->keep = false;
     ab_end_put(second, NULL, "app/c", 1);
     ab_end_put(agent, NULL, "app/c", 1);
     AB_UNTIL(ends, ab_end_newest(principal, "w1", "app/c") != NULL);
     assert_null(ab_end_newest(principal, "w2", "app/c"));
     assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_newest(principal, "w2", "app/c") != NULL);
+    ab_sending up = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(second, NULL, "app/d", 1, &up) &&
+                       ab_end_newest(principal, "w2", "app/d") != NULL);
 }
 
 static void an_agent_that_was_gone_for_good_begins_with_new_logs(void **state)
@@ -559,7 +561,7 @@ static void an_agent_that_was_gone_for_good_begins_with_new_logs(void **state)
     ab_end_put(agent, NULL, "app/open", 1);
     AB_UNTIL(ends, has_version(principal, "app/open", 1));
     size_t open = principal->receipt_count - 1;
-    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_transport_remove_agent(principal->transport, "w1");
     ab_end_ack(principal, open, AB_VERDICT_APPLIED);
     principal->keep = false;
     /* It notices, if not at once. */

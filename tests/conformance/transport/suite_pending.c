@@ -111,7 +111,7 @@ static void an_agent_that_is_not_served_has_nothing_pending(void **state)
     ab_ends *ends = *state;
     ab_end *principal = ab_end_principal(ends, "w1");
     assert_null(ab_transport_pending(principal->transport, "w2", AB_DOWN));
-    ab_transport_remove_agent(principal->transport, "w1", false);
+    ab_transport_remove_agent(principal->transport, "w1");
     assert_null(ab_transport_pending(principal->transport, "w1", AB_DOWN));
 }
 

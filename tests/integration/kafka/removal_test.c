@@ -60,7 +60,7 @@ static void an_agent_that_is_gone_leaves_no_topics_and_no_positions(void **state
     AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") > 0 &&
                        ab_kafka_committed(ends, "principal", "up.w1.state") > 0);
     assert_int_equal(topics_of(ends, "w1"), 4);
-    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_transport_remove_agent(principal->transport, "w1");
     AB_UNTIL(ends, topics_of(ends, "w1") == 0);
     assert_int_equal(topics_of(ends, "w10"), 4);
     ab_end_stop(agent);
@@ -84,7 +84,7 @@ static void an_agent_that_was_away_meanwhile_gets_everything_anew(void **state)
     }
     AB_UNTIL(ends, ab_kafka_committed(ends, "agent.w1", "down.w1.state") > 20);
     ab_end_stop(agent);
-    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_transport_remove_agent(principal->transport, "w1");
     AB_UNTIL(ends, topics_of(ends, "w1") == 0);
     assert_int_equal(ab_transport_add_agent(principal->transport, "w1", NULL), AB_ERR_OK);
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 2);
@@ -109,7 +109,7 @@ static void an_agent_may_return_at_any_moment(void **state)
     for (int64_t after_ms = 0; after_ms <= 200; after_ms += 50) {
         int ready = ab_end_peer_of(principal, "w1")->ready;
         uint64_t epoch = ab_end_peer_of(principal, "w1")->epoch;
-        ab_transport_remove_agent(principal->transport, "w1", true);
+        ab_transport_remove_agent(principal->transport, "w1");
         pass(ends, after_ms);
         assert_int_equal(ab_transport_add_agent(principal->transport, "w1", NULL), AB_ERR_OK);
         AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready > ready);
@@ -132,24 +132,11 @@ static void topics_that_somebody_else_makes_stay(void **state)
         ab_end *principal = ab_end_principal(ends, "w1,w2");
         AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
                            ab_end_peer_of(principal, "w2")->ready == 1);
-        ab_transport_remove_agent(principal->transport, "w1", true);
+        ab_transport_remove_agent(principal->transport, "w1");
         pass_hellos(ends, "down.w2.live");
         assert_int_equal(topics_of(ends, "w1"), 4);
         ab_end_stop(principal);
     }
-}
-
-static void topics_stay_when_the_agent_is_only_not_served(void **state)
-{
-    ab_ends *ends = *state;
-    ab_end *principal = ab_end_principal(ends, "w1,w2");
-    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
-                       ab_end_peer_of(principal, "w2")->ready == 1);
-    ab_transport_remove_agent(principal->transport, "w1", false);
-    pass_hellos(ends, "down.w2.live");
-    assert_int_equal(topics_of(ends, "w1"), 4);
-    ab_end_stop(principal);
-    assert_int_equal(topics_of(ends, "w1") + topics_of(ends, "w2"), 8);
 }
 
 static void without_a_broker_what_stays_behind_is_told(void **state)
@@ -158,7 +145,7 @@ static void without_a_broker_what_stays_behind_is_told(void **state)
     ab_ends_capture_log(ends);
     ab_ends_set(ends, "kafka.brokers=127.0.0.1:1");
     ab_end *principal = ab_end_principal(ends, "w1");
-    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_transport_remove_agent(principal->transport, "w1");
     AB_UNTIL(ends, ab_ends_logged(ends, "cannot delete the topics of a removed agent; retrying"));
     assert_false(ab_ends_logged(ends, "are not deleted"));
     ab_end_stop(principal);
@@ -177,7 +164,6 @@ int main(int argc, char **argv)
         CASE(an_agent_that_was_away_meanwhile_gets_everything_anew),
         CASE(an_agent_may_return_at_any_moment),
         CASE(topics_that_somebody_else_makes_stay),
-        CASE(topics_stay_when_the_agent_is_only_not_served),
         CASE(without_a_broker_what_stays_behind_is_told),
     };
     if (argc > 1)

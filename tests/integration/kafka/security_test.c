@@ -243,7 +243,7 @@ static void topics_that_may_not_be_deleted_are_told_and_tried_again(void **state
     ab_end *principal = ab_end_principal(ends, "w1,w2");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1 &&
                        ab_end_peer_of(principal, "w2")->ready == 1);
-    ab_transport_remove_agent(principal->transport, "w1", true);
+    ab_transport_remove_agent(principal->transport, "w1");
     AB_UNTIL(ends, ab_ends_logged(ends, "cannot delete the topics of a removed agent; retrying") &&
                        ab_ends_logged(ends, "Topic authorization failed"));
     assert_true(ab_ends_logged(ends, "deploy/kafka/provision remove w1"));

@@ -129,10 +129,10 @@ static void cut(ab_grpc_link *l, const char *why)
     ops->cut(stream, why);
 }
 
-void ab_grpc_link_retire(ab_grpc_link *l, bool forget)
+void ab_grpc_link_retire(ab_grpc_link *l)
 {
     l->served = false;
-    l->fresh = forget || (l->fresh && l->peer.instance[0] == '\0');
+    l->fresh = true;
     l->starved = false;
     ab_grpc_outbound_drop(l, AB_ERR_CLOSED);
     l->peer.up = false; /* nothing is told of it any more */

@@ -66,8 +66,9 @@ void ab_grpc_link_serve(ab_grpc_link *l);
 bool ab_grpc_link_is_served(const ab_grpc_link *l);
 /** PRINCIPAL: as ab_transport_ops.pending; not known until the agent has connected. */
 ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction);
-/** Serve it no more. What waits ends as CLOSED; open deliveries may still be acknowledged. */
-void ab_grpc_link_retire(ab_grpc_link *l, bool forget);
+/** Serve it no more, and forget what it sent. What waits ends as CLOSED; open deliveries may still
+ * be acknowledged. */
+void ab_grpc_link_retire(ab_grpc_link *l);
 
 /** PRINCIPAL: the agent may not stay connected; it is told why when it logs in again. */
 void ab_grpc_link_refuse(ab_grpc_link *l);

@@ -756,7 +756,7 @@ static void the_metrics_of_an_agent_go_and_come_with_it(void **state)
     run(principal);
     assert_int_equal(principal->open_count, 1);
     assert_true(shows_the_agent(principal));
-    ab_grpc_link_retire(principal->link, false);
+    ab_grpc_link_retire(principal->link);
     ab_metrics_drop_agent(principal->metrics, AB_STR("w1"));
     ab_grpc_link_ack(principal->open[0], AB_VERDICT_APPLIED);
     run(principal);

@@ -607,11 +607,19 @@ ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadl
     return ab_end_live_data(end, agent, id, AB_STR("{}"), deadline_ms, sending);
 }
 
-bool ab_end_live_until_safe(ab_end *end, const char *agent, const char *id, ab_sending *sending)
+static bool live_until_safe(ab_end *end, const char *agent, const char *id, ab_sending *sending)
 {
     if (is_safe(sending) || is_under_way(sending))
         return is_safe(sending);
     *sending = (ab_sending){0};
     (void)ab_end_live(end, agent, id, 60000, sending);
     return false;
+}
+
+/* The transport gives a live event up after ten seconds; a busy machine may take longer. */
+void ab_ends_pass_live(ab_ends *ends, ab_end *from, const char *agent, ab_end *to, const char *id)
+{
+    ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, live_until_safe(from, agent, id, &sending));
+    AB_UNTIL(ends, ab_end_count(to, id) > 0);
 }

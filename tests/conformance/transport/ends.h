@@ -192,8 +192,8 @@ ab_err ab_end_live_data(ab_end *end, const char *agent, const char *id, ab_str d
                         int64_t deadline_ms, ab_sending *sending);
 ab_err ab_end_live(ab_end *end, const char *agent, const char *id, int64_t deadline_ms,
                    ab_sending *sending);
-/** As ab_end_put_until_safe. It may arrive more than once. */
-bool ab_end_live_until_safe(ab_end *end, const char *agent, const char *id, ab_sending *sending);
+/** Send a live event until it has gone out, and wait for it at `to`: once, or more often. */
+void ab_ends_pass_live(ab_ends *ends, ab_end *from, const char *agent, ab_end *to, const char *id);
 
 /* Let the loop run until `condition` holds; fails the test after two minutes. */
 #define AB_UNTIL(ends, condition)                                                                  \

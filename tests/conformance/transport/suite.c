@@ -681,16 +681,10 @@ static void live_events_pass_both_ways(void **state)
     ab_end *principal = NULL;
     ab_end *agent = NULL;
     ab_ends_pair(ends, &principal, &agent);
-    ab_sending request = {0};
-    ab_sending reply = {0};
-    assert_int_equal(ab_end_live(principal, "w1", "request", 60000, &request), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(agent, "request") == 1);
+    ab_ends_pass_live(ends, principal, "w1", agent, "request");
     assert_int_equal(agent->receipts[0].lane, AB_LANE_LIVE);
-    assert_int_equal(ab_end_live(agent, NULL, "reply", 60000, &reply), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(principal, "reply") == 1 && request.finished && reply.finished);
+    ab_ends_pass_live(ends, agent, NULL, principal, "reply");
     assert_int_equal(principal->receipts[0].lane, AB_LANE_LIVE);
-    assert_int_equal(request.code, AB_ERR_OK);
-    assert_int_equal(reply.code, AB_ERR_OK);
 }
 
 static void a_live_event_to_nobody_finishes_and_never_arrives(void **state)
@@ -708,8 +702,7 @@ static void a_live_event_to_nobody_finishes_and_never_arrives(void **state)
     AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up);
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(agent, "w1")->up);
-    assert_int_equal(ab_end_live(principal, "w1", "found", 60000, NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(agent, "found") == 1);
+    ab_ends_pass_live(ends, principal, "w1", agent, "found");
     assert_int_equal(ab_end_count(agent, "lost"), 0);
 }
 
@@ -720,15 +713,14 @@ static void a_live_event_is_not_replayed_after_a_restart(void **state)
     ab_end *agent = NULL;
     ab_ends_pair(ends, &principal, &agent);
     agent->keep = true;
-    assert_int_equal(ab_end_live(principal, "w1", "once", 60000, NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(agent, "once") == 1);
+    ab_ends_pass_live(ends, principal, "w1", agent, "once");
     ab_end_stop(agent);
     AB_UNTIL(ends, !ab_end_peer_of(principal, "w1")->up);
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(agent, "w1")->up);
-    assert_int_equal(ab_end_live(principal, "w1", "again", 60000, NULL), AB_ERR_OK);
     ab_end_put(principal, "w1", "app/a", 1);
-    AB_UNTIL(ends, ab_end_count(agent, "again") == 1 && ab_end_count(agent, "app/a") == 1);
+    ab_ends_pass_live(ends, principal, "w1", agent, "again");
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
     assert_int_equal(ab_end_count(agent, "once"), 0);
 }
 

@@ -138,8 +138,7 @@ static void others_are_between_the_ends_only_with_a_broker(void **state)
 /* The way is open: what is said on it the first time may take longer. */
 static void warm_up(ab_ends *ends, ab_end *principal, ab_end *agent)
 {
-    assert_int_equal(ab_end_live(principal, "w1", "first", DEADLINE_MS, NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(agent, "first") == 1);
+    ab_ends_pass_live(ends, principal, "w1", agent, "first");
     for (size_t i = 0; i < agent->receipt_count; i++)
         ab_event_unref(agent->receipts[i].event);
     agent->receipt_count = 0;
@@ -226,12 +225,11 @@ static void agents_live_events_do_not_mix(void **state)
     ab_end *two = ab_end_agent(ends, "w2");
     AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->up && ab_end_peer_of(principal, "w2")->up);
     AB_UNTIL(ends, ab_end_peer_of(one, "w1")->up && ab_end_peer_of(two, "w2")->up);
-    assert_int_equal(ab_end_live(principal, "w1", "one", DEADLINE_MS, NULL), AB_ERR_OK);
-    assert_int_equal(ab_end_live(principal, "w2", "two", DEADLINE_MS, NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(one, "one") == 1 && ab_end_count(two, "two") == 1);
-    assert_int_equal(one->receipt_count + two->receipt_count, 2);
-    assert_int_equal(ab_end_live(one, NULL, "back", DEADLINE_MS, NULL), AB_ERR_OK);
-    AB_UNTIL(ends, ab_end_count(principal, "back") == 1);
+    ab_ends_pass_live(ends, principal, "w1", one, "one");
+    ab_ends_pass_live(ends, principal, "w2", two, "two");
+    assert_int_equal(ab_end_count(one, "one"), one->receipt_count);
+    assert_int_equal(ab_end_count(two, "two"), two->receipt_count);
+    ab_ends_pass_live(ends, one, NULL, principal, "back");
     assert_string_equal(principal->receipts[0].agent, "w1");
 }
 

@@ -337,8 +337,7 @@ static void open_live_events_do_not_hold_up_the_state(void **state)
     for (int n = 0; n < 8; n++) {
         char id[16];
         snprintf(id, sizeof(id), "live/%d", n);
-        assert_int_equal(ab_end_live(principal, "w1", id, 60000, NULL), AB_ERR_OK);
-        AB_UNTIL(ends, ab_end_count(agent, id) == 1);
+        ab_ends_pass_live(ends, principal, "w1", agent, id);
     }
     for (unsigned n = 1; n <= 3; n++) {
         char key[16];
@@ -373,15 +372,14 @@ static void an_agent_has_a_bounded_number_of_bytes_open(void **state)
     for (int n = 0; n < LIVES; n++) {
         char id[16];
         snprintf(id, sizeof(id), "live/%d", n);
-        assert_int_equal(ab_end_live(principal, "w1", id, 60000, NULL), AB_ERR_OK);
-        AB_UNTIL(ends, ab_end_count(agent, id) == 1);
+        ab_ends_pass_live(ends, principal, "w1", agent, id);
     }
     size_t open = agent->receipt_count;
     assert_in_range(open, FIT + LIVES, FIT + SOME_MORE + LIVES);
     agent->keep = false;
     for (size_t i = 0; i < open; i++)
         ab_end_ack(agent, i, AB_VERDICT_APPLIED);
-    AB_UNTIL(ends, agent->receipt_count == ALL + LIVES);
+    AB_UNTIL(ends, agent->receipt_count >= ALL + LIVES);
 }
 
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &kafka)

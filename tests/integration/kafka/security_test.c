@@ -96,14 +96,6 @@ static void use_password(ab_ends *ends, const char *mechanism, const char *user,
     ab_ends_set(ends, "kafka.sasl.password=%s", password);
 }
 
-/* The transport gives a live event up after ten seconds; a busy machine may take longer. */
-static void pass_live(ab_ends *ends, ab_end *from, const char *agent, ab_end *to, const char *id)
-{
-    ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
-    AB_UNTIL(ends, ab_end_live_until_safe(from, agent, id, &sending));
-    AB_UNTIL(ends, ab_end_count(to, id) > 0);
-}
-
 /* State and live events both ways, and a restart that reads back. */
 static void assert_works(ab_ends *ends, ab_end *principal, ab_end *agent)
 {
@@ -112,8 +104,8 @@ static void assert_works(ab_ends *ends, ab_end *principal, ab_end *agent)
     ab_end_put(principal, "w1", "app/a", 1);
     ab_end_put(agent, NULL, "app/b", 1);
     AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1 && ab_end_count(principal, "app/b") == 1);
-    pass_live(ends, principal, "w1", agent, "request");
-    pass_live(ends, agent, NULL, principal, "reply");
+    ab_ends_pass_live(ends, principal, "w1", agent, "request");
+    ab_ends_pass_live(ends, agent, NULL, principal, "reply");
     ab_end_stop(agent);
     agent = ab_end_agent(ends, "w1");
     AB_UNTIL(ends, ab_end_peer_of(agent, "w1")->ready == 1);
@@ -216,12 +208,12 @@ static void an_agent_is_not_served_under_anothers_certificate(void **state)
     assert_int_equal(ab_end_peer_of(agent, "w10")->ready, 0);
 }
 
-static bool is_there(const ab_ends *ends, const char *topic)
+static bool is_there(ab_ends *ends, const char *topic)
 {
     char name[AB_KAFKA_TOPIC_MAX];
     ab_kafka_topic_name(ends, topic, name);
     const struct rd_kafka_metadata *metadata = NULL;
-    assert_int_equal(rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 60000), 0);
+    AB_UNTIL(ends, rd_kafka_metadata(ab_kafka_admin(ends), 1, NULL, &metadata, 10000) == 0);
     bool found = false;
     for (int i = 0; i < metadata->topic_cnt; i++)
         found = found || strcmp(metadata->topics[i].topic, name) == 0;

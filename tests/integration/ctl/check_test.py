@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """argobusctl check beside a real API server and a real broker: a sound set-up has no findings, and what is broken is found,
 with its remedy. The rights are those of deploy/kubernetes/rbac, with one verb missing at a time."""
+import itertools
 import json
 import os
 import pathlib
@@ -437,6 +438,20 @@ class Kafka(Check):
         self.assertIn("does not exist", said[f"{prefix}.down.w1.live"])
         self.assertIn("has 2 partitions", said[f"{prefix}.down.w1.state"])
         self.assertIn("must be compact", said[f"{prefix}.up.w1.state"])
+
+    def test_a_topic_that_takes_less_than_the_largest_event_is_of_use(self):
+        prefix = f"check-{uuid.uuid4().hex[:8]}"
+        plain = broker_ports()["plain"]
+        less = f"{prefix}.up.w1.state"
+        for way, live in itertools.product(("up", "down"), ("state", "live")):
+            name = f"{prefix}.{way}.w1.{live}"
+            kafka_dev("tool", "topics", "--bootstrap-server", f"127.0.0.1:{plain}", "--create", "--topic", name, "--partitions", "1",
+                      "--config", f"cleanup.policy={'delete' if live == 'live' else 'compact'}",
+                      "--config", f"max.message.bytes={4194303 if name == less else 4194304}")
+        [finding] = self.bad(f for f in self.check("kafka", self.kafka(plain, prefix)) if f["where"].startswith(prefix))
+        self.assertEqual((finding["severity"], finding["where"], finding["remedy"]), ("warning", less, "docs/operate/kafka.md"))
+        self.assertEqual(finding["what"], f"topic {less} has max.message.bytes=4194303, must be 4194304: kafka-configs --alter "
+                                          f"--topic {less} --add-config max.message.bytes=4194304")
 
     def release(self):
         """Of the broker, as far as it tells: without the patch version."""

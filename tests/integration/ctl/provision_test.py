@@ -107,10 +107,13 @@ class Provision(Ctl):
         self.make_topic("down.w1.state", "--partitions", "3", "--config", "cleanup.policy=compact")
         self.make_topic("up.w1.state", "--partitions", "1", "--config", "cleanup.policy=delete", "--config",
                         "max.message.bytes=4194304")
+        self.make_topic("up.w1.live", "--partitions", "1", "--config", "cleanup.policy=delete", "--config",
+                        "max.message.bytes=4194303")
         said = self.create(code=1)
         self.assertIn(f"topic {self.prefix}.down.w1.state has 3 partitions, must have 1", said)
         self.assertIn(f"topic {self.prefix}.up.w1.state has cleanup.policy=delete, must be compact", said)
-        self.assertEqual(len(self.topics()), 2)
+        self.assertIn(f"topic {self.prefix}.up.w1.live has max.message.bytes=4194303, must be 4194304", said)
+        self.assertEqual(len(self.topics()), 3)
         self.assertEqual(self.acls(), set())
         self.assertFalse((self.folder / "w1").exists())
 

@@ -33,6 +33,7 @@ typedef struct {
     int overs;
     ab_err why;
     char name[64]; /* of the client */
+    int asked;     /* whether its certificate is revoked */
 } world;
 
 typedef struct {
@@ -171,6 +172,14 @@ static void on_bound(uv_timer_t *timer)
     fail_msg("nothing has happened for too long");
 }
 
+static bool has_revoked(void *arg, const uint8_t *fingerprint)
+{
+    world *w = arg;
+    (void)fingerprint;
+    w->asked++;
+    return false;
+}
+
 static ab_err start_server(world *w, ab_tls_client_cert asks)
 {
     char ca[AB_PEER_PATH];
@@ -180,8 +189,11 @@ static ab_err start_server(world *w, ab_tls_client_cert asks)
                         .cert = ab_peer_path("server.crt", cert),
                         .key = ab_peer_path("server.key", key),
                         .client_cert = asks};
-    const ab_https_options o = {
-        .host = "127.0.0.1", .tls = &tls, .on_request = on_request, .arg = w};
+    const ab_https_options o = {.host = "127.0.0.1",
+                                .tls = &tls,
+                                .on_request = on_request,
+                                .arg = w,
+                                .revoked = {has_revoked, w}};
     return ab_https_server_start(&w->loop, &o, &w->server, NULL);
 }
 
@@ -258,11 +270,13 @@ static void the_client_certificate_names_who_asks(void **state)
     hello(&w, &c);
     assert_int_equal(c.result.code, AB_ERR_OK);
     assert_string_equal(w.name, "client");
+    assert_true(w.asked > 0);
     close_world(&w);
     open_world(&w, NULL, AB_TLS_CLIENT_CERT_REQUEST);
     hello(&w, &c);
     assert_int_equal(c.result.code, AB_ERR_OK);
     assert_string_equal(w.name, "");
+    assert_int_equal(w.asked, 0);
     close_world(&w);
 }
 

@@ -218,12 +218,10 @@ static ab_err emit_rest(ab_live_session *s)
 static void flush(ab_live_turn *t)
 {
     ab_live_session *s = session_of(t);
-    ab_err e = AB_ERR_OK;
     ab_error err = {0};
     if (s->tls != NULL)
         (void)ab_live_tls_take(s->tls, &s->out);
-    if (is_up(s))
-        e = ab_live_http2_flush(s->http2, &err);
+    ab_err e = ab_live_http2_flush(s->http2, &err);
     if (e == AB_ERR_OK)
         e = emit_rest(s);
     s->waiting = s->out.len > 0 || !has_room(s);

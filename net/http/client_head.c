@@ -4,10 +4,13 @@
  */
 #include "net/http/client_priv.h"
 
-static void put_lower(ab_buf *out, const char *name)
+static void put_lower(ab_buf *out, ab_str name)
 {
-    for (; *name != '\0'; name++)
-        ab_buf_putc(out, (char)(*name >= 'A' && *name <= 'Z' ? *name - 'A' + 'a' : *name));
+    char *to = ab_buf_extend(out, name.len);
+    for (size_t i = 0; i < name.len && to != NULL; i++) {
+        char c = name.ptr[i];
+        to[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
 }
 
 /* Names go to `names` first: what grows may move. */
@@ -19,8 +22,9 @@ static ab_err collect(CURL *easy, ab_buf *names, ab_http_field *fields, size_t *
     while ((header = curl_easy_nextheader(easy, CURLH_HEADER, -1, header)) != NULL) {
         if (*count == AB_HTTP_FIELDS_MAX)
             return AB_ERR_TOOBIG;
-        put_lower(names, header->name);
-        fields[*count].name = (ab_str){NULL, strlen(header->name)};
+        const ab_str name = ab_str_of(header->name);
+        put_lower(names, name);
+        fields[*count].name = (ab_str){NULL, name.len};
         fields[(*count)++].value = ab_str_of(header->value);
     }
     for (size_t i = 0; i < *count && ab_buf_status(names) == AB_ERR_OK; i++) {

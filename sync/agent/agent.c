@@ -66,28 +66,11 @@ ab_err ab_agent_restore(ab_agent *a, ab_str key, const ab_received_state *receiv
     ab_agent_object *o = ab_agent_object_for(a, key);
     if (o == NULL)
         return AB_ERR_NOMEM;
-    ab_err e = ab_str_replace(&o->uid, received->uid);
+    ab_err e = ab_agent_recall(o, received);
     if (e == AB_ERR_OK && received->uid.len > 0)
         e = ab_digest_of(received->uid, &o->kept_uid);
-    if (e == AB_ERR_OK)
-        e = ab_str_replace(&o->hub_key, received->source);
-    if (e == AB_ERR_OK && received->owner.len > 0 && !received->ended)
-        e = ab_digest_of(received->owner, &o->principal);
-    if (e != AB_ERR_OK)
-        return e;
-    o->hash = received->hash;
-    o->version = received->version;
-    o->remapped = received->remapped;
-    o->orphan = received->orphan;
-    if (received->released)
-        o->source = SOURCE_NONE;
-    else
-        o->source = received->ended      ? SOURCE_ENDED
-                    : received->deleting ? SOURCE_DELETING
-                                         : SOURCE_LIVE;
     o->restored = true;
-    ab_agent_add_source(o);
-    return AB_ERR_OK;
+    return e;
 }
 
 /* --- facts --- */

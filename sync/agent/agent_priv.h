@@ -33,7 +33,8 @@ struct ab_agent_object {
     ab_agent *agent;
     const char *key; /* of the object here; the map's */
     const ab_kind *kind;
-    bool allowed; /* its namespace is allowed */
+    bool allowed;  /* its namespace is allowed */
+    bool recalled; /* what agent.data has of it is known: the next members say it */
 
     enum source source;
     ab_version version;
@@ -97,6 +98,8 @@ struct ab_agent {
     ab_map *objects;
     ab_map *published; /* managed: keys in our log that were published while autonomous */
     ab_map *sources;   /* uids of what objects here have as their source; how many: size_t */
+    ab_version over;   /* newest of objects that are over, and no longer in memory; 0: agent.data
+                          has none of them */
     ab_writer *writer;
     bool listed;
     bool synced;    /* every object that exists was reported */
@@ -139,6 +142,13 @@ void ab_agent_note_read(ab_agent_object *o);
 ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 /** Free what an ab_agent_object has, for ab_map_free. */
 void ab_agent_object_fini(void *value);
+/** Learn what agent.data has of it. @return NOMEM; it is not recalled then */
+AB_MUST_USE ab_err ab_agent_recall(ab_agent_object *o, const ab_received_state *row);
+/** Is it nothing any more but what agent.data has of it? It is forgotten then, and recalled if need
+ * be: names come and go for as long as the agent runs. */
+bool ab_agent_is_over(const ab_agent_object *o);
+/** It is over: take it out of memory. */
+void ab_agent_forget(ab_agent_object *o);
 /** What went is not to be made again: another source, or none. */
 void ab_agent_forget_lost(ab_agent_object *o);
 /** A delivery is dealt with. */

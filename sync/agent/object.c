@@ -61,8 +61,53 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     o->kind = ab_kind_of(kind);
     assert(o->kind != NULL);
     o->allowed = ab_agent_allows_namespace(a, o->kind, ns);
+    o->recalled = ab_agent_is_autonomous(a) || ab_version_cmp(a->over, (ab_version){0}) == 0;
     ab_record_init(&o->record, a->object_type, &a->reconciler, o->key);
     return o;
+}
+
+ab_err ab_agent_recall(ab_agent_object *o, const ab_received_state *row)
+{
+    ab_digest principal = {0};
+    ab_err e = ab_str_replace(&o->uid, row->uid);
+    if (e == AB_ERR_OK)
+        e = ab_str_replace(&o->hub_key, row->source);
+    if (e == AB_ERR_OK && row->owner.len > 0 && !row->ended)
+        e = ab_digest_of(row->owner, &principal);
+    if (e != AB_ERR_OK)
+        return e;
+    o->recalled = true;
+    o->version = row->version;
+    if (row->released)
+        return AB_ERR_OK;
+    o->source = row->ended ? SOURCE_ENDED : row->deleting ? SOURCE_DELETING : SOURCE_LIVE;
+    o->principal = principal;
+    o->hash = row->hash;
+    o->remapped = row->remapped;
+    o->orphan = row->orphan;
+    ab_agent_add_source(o);
+    return AB_ERR_OK;
+}
+
+/* Something of it stands in our log, or is to. */
+static bool is_reported(const ab_agent_object *o)
+{
+    const ab_writer *w = o->agent->writer;
+    return o->error != NULL || !ab_writer_is_ready(w) || ab_writer_has_key(w, ab_str_of(o->key));
+}
+
+bool ab_agent_is_over(const ab_agent_object *o)
+{
+    return o->agent->listed && !o->exists && !ab_agent_has_source(o) && !o->owed && !is_reported(o);
+}
+
+void ab_agent_forget(ab_agent_object *o)
+{
+    ab_agent *a = o->agent;
+    if (ab_version_cmp(o->version, a->over) > 0)
+        a->over = o->version;
+    ab_agent_object_fini(o);
+    ab_map_drop(a->objects, o);
 }
 
 void ab_agent_forget_lost(ab_agent_object *o)
@@ -96,6 +141,8 @@ bool ab_agent_is_refused(const ab_agent_object *o)
 
 bool ab_agent_is_up_to_date(const ab_agent_object *o)
 {
+    if (!o->recalled && o->exists)
+        return false;
     bool reconciled =
         !ab_digest_is_none(&o->reconciled) && ab_digest_eq(&o->reconciled, &o->digest);
     bool waits = o->agent->replaying || o->outdated; /* what it is to be may be long over */

@@ -25,8 +25,10 @@ static void decide_ended(ab_agent_object *o, const ab_object *local)
  * does not say so, so that after a crash the principal is told again. */
 static void end_cascade(ab_agent_object *o)
 {
-    if (ab_writer_is_ready(o->agent->writer) && ab_agent_confirm_gone(o) == AB_ERR_OK)
-        o->source = SOURCE_ENDED;
+    if (!ab_writer_is_ready(o->agent->writer) || ab_agent_confirm_gone(o) != AB_ERR_OK)
+        return;
+    ab_agent_drop_source(o);
+    o->source = SOURCE_ENDED;
 }
 
 static void decide_deleting(ab_agent_object *o, const ab_object *local)
@@ -62,6 +64,10 @@ static void decide_was_managed(ab_agent_object *o, const ab_object *local)
 
 void ab_agent_decide(ab_agent_object *o, ab_object *local)
 {
+    if (!o->recalled) {
+        ab_reconcile_load(&o->record, NULL);
+        return;
+    }
     if (o->was_managed)
         decide_was_managed(o, local);
     if (o->was_managed || o->deleting || ab_agent_is_outdated(o, local))
@@ -250,7 +256,10 @@ static bool refused(ab_record *r, ab_step step, ab_err code, const ab_error *err
 static void loaded(ab_record *r, ab_object *local)
 {
     ab_agent_object *o = object_of(r);
-    if (local != NULL && o->source == SOURCE_LIVE)
+    ab_err e = o->recalled ? AB_ERR_OK : ab_agent_recall(o, r->row);
+    if (e != AB_ERR_OK)
+        ab_reconcile_fail(r, e, NULL);
+    else if (local != NULL && o->source == SOURCE_LIVE)
         ab_agent_apply_desired(o, local);
 }
 
@@ -296,6 +305,16 @@ static void count(ab_record *r)
     ab_resync_go(&a->resync.engine);
 }
 
+static bool is_over(const ab_record *r)
+{
+    return ab_agent_is_over((const ab_agent_object *)r);
+}
+
+static void forget(ab_record *r)
+{
+    ab_agent_forget(object_of(r));
+}
+
 const ab_record_type ab_agent_object_type = {.begin = ab_agent_begin,
                                              .finished = finished,
                                              .is_as_desired = is_as_desired,
@@ -310,4 +329,6 @@ const ab_record_type ab_agent_object_type = {.begin = ab_agent_begin,
                                              .loaded = loaded,
                                              .look_again = look_again,
                                              .deferred = deferred,
-                                             .count = count};
+                                             .count = count,
+                                             .is_over = is_over,
+                                             .free = forget};

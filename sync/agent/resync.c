@@ -84,8 +84,8 @@ static void hold_object(const ab_agent_object *o, ab_inventory *inv)
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(o->hub_key),
                                                     .version = version_held(o),
                                                     .hash = o->hash});
-    else if (o->source == SOURCE_NONE && o->exists && !o->deleting && !o->was_managed &&
-             guess_hub_key(o, guess))
+    else if (o->recalled && o->source == SOURCE_NONE && o->exists && !o->deleting &&
+             !o->was_managed && guess_hub_key(o, guess))
         ab_inventory_add(inv, &(ab_inventory_entry){.key = ab_str_of(guess)});
 }
 
@@ -110,6 +110,8 @@ static ab_err hold(void *arg, ab_inventory *inv)
 {
     ab_agent *a = arg;
     ab_err e = name_mirrors(a);
+    if (!ab_agent_is_autonomous(a))
+        ab_inventory_note_version(inv, a->over);
     for (ab_map_iter i = ab_map_first(a->objects);
          i.entry != NULL && e == AB_ERR_OK && !ab_agent_is_autonomous(a); ab_map_next(&i))
         hold_object(i.value, inv);

@@ -171,6 +171,10 @@ static void confirm_restored(ab_agent_object *o, const ab_task *t)
 void ab_agent_begin(ab_record *r, ab_task *t)
 {
     ab_agent_object *o = (ab_agent_object *)r;
+    if (!o->recalled) {
+        ab_reconcile_load(r, NULL);
+        return;
+    }
     confirm_restored(o, t);
     if (!ab_reconcile_is_newer(r, o->version))
         return;

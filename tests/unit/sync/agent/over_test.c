@@ -199,7 +199,7 @@ static void what_is_to_be_told_of_it_is_in_memory_until_it_is(void **state)
     assert_forgotten();
 }
 
-/* It is read anew from the store what an object is to be: so long nothing is said of it. */
+/* It may be of an object that is over, which is nothing to tell a principal. */
 static void what_is_not_recalled_yet_is_held_of_nobody(void **state)
 {
     (void)state;

@@ -53,6 +53,8 @@ void ab_principal_guard_tick(struct peer *peer)
     ab_principal_sweep(peer); /* the objects may be back */
     if (held && peer->sweep.held.count == 0)
         ab_resync_queue_due(&peer->resync.turn, "no deletions are held back any more");
+    else if (peer->mode == AB_MANAGED && peer->hold.unsent.count > 0)
+        ab_resync_queue_due(&peer->resync.turn, "deletions are held back");
 }
 
 void ab_principal_watermark_tick(struct peer *peer)

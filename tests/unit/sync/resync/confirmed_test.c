@@ -3,6 +3,7 @@
  * A confirmation covers the deletions that were shown with its token. What else is missing by the
  * time it takes effect stays, and is shown then.
  */
+#include "tests/unit/logged.h"
 #include "tests/unit/sync/world/pair.h"
 
 #include <setjmp.h>
@@ -166,6 +167,21 @@ static void of_more_than_a_hundred_the_first_are_named(void **state)
     assert_int_equal(names().count, 0);
 }
 
+/* They may be back: it is looked for once a window, and said once. */
+static void what_is_held_for_being_too_many_is_not_when_it_is_back(void **state)
+{
+    (void)state;
+    FILE *file = logged_open(&w.clock, &w.log);
+    hold_what_no_log_has(30);
+    world_run(&w, 300);
+    assert_int_equal(w.held, 30);
+    assert_int_equal(logged_count(file, "deletions held back"), 1);
+    put_apps(30);
+    world_run(&w, 65);
+    assert_int_equal(w.held, 0);
+    fclose(file);
+}
+
 static void what_was_named_is_forgotten_when_the_agent_becomes_autonomous(void **state)
 {
     (void)state;
@@ -264,6 +280,7 @@ int main(void)
         T(what_only_the_agent_has_is_not_confirmed_before_it_is_shown),
         T(what_only_the_agent_has_is_named_until_it_is_confirmed),
         T(of_more_than_a_hundred_the_first_are_named),
+        T(what_is_held_for_being_too_many_is_not_when_it_is_back),
         T(what_was_named_is_forgotten_when_the_agent_becomes_autonomous),
         A(what_an_agent_holds_back_is_named_as_it_calls_it),
         A(of_more_than_a_hundred_an_agent_names_the_first),

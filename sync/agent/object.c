@@ -61,7 +61,7 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     o->kind = ab_kind_of(kind);
     assert(o->kind != NULL);
     o->allowed = ab_agent_allows_namespace(a, o->kind, ns);
-    o->recalled = ab_agent_is_autonomous(a) || ab_version_cmp(a->over, (ab_version){0}) == 0;
+    o->recalled = ab_agent_is_autonomous(a) || ab_version_is_none(a->over);
     ab_record_init(&o->record, a->object_type, &a->reconciler, o->key);
     return o;
 }

@@ -99,10 +99,12 @@ bool ab_agent_is_missing(const ab_agent *a, ab_str key)
 void ab_agent_end_missing(ab_agent *a, ab_str key)
 {
     ab_agent_object *o = ab_agent_object_for(a, key);
-    if (o == NULL)
+    if (o == NULL) {
         AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
-    else
-        ab_agent_end_up(o);
+        return;
+    }
+    ab_agent_end_up(o);
+    ab_reconcile_tend_later(&o->record); /* our log is gone through */
 }
 
 /* It was seen here, in this run. */

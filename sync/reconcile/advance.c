@@ -55,12 +55,17 @@ static bool is_over(const ab_record *r)
            r->type->is_over(r);
 }
 
+void ab_reconcile_tend_later(ab_record *r)
+{
+    ab_list_append(&r->reconciler->due, &r->in_due);
+}
+
 void ab_reconcile_tend(ab_record *r)
 {
     if (r->type->count != NULL)
         r->type->count(r);
     if (r->inbox.retry_at != 0 || r->rest_at != 0 || is_over(r))
-        ab_list_append(&r->reconciler->due, &r->in_due);
+        ab_reconcile_tend_later(r);
 }
 
 void ab_reconcile_advance(ab_record *r)

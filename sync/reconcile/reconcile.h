@@ -159,6 +159,8 @@ bool ab_reconcile_may_advance(const ab_record *r);
 void ab_reconcile_advance(ab_record *r);
 /** As ab_reconcile_advance, but count only, and have the tick look at the record if need be. */
 void ab_reconcile_tend(ab_record *r);
+/** Have the next tick do that: nothing follows from it now. */
+void ab_reconcile_tend_later(ab_record *r);
 /** Take an event: put it in the inbox, and advance. @return NOMEM; nothing is taken then */
 AB_MUST_USE ab_err ab_reconcile_deliver(ab_record *r, const ab_task *task);
 /** The head when it has been begun: what is awaited is for it then. Else NULL. */

@@ -136,6 +136,25 @@ static void what_is_refused_is_in_memory_with_its_error(void **state)
     assert_forgotten();
 }
 
+/* Whether it was seen here counts when that is judged. */
+static void what_an_autonomous_agent_misses_is_in_memory_until_it_is_judged(void **state)
+{
+    (void)state;
+    w.policy.autonomous = true;
+    w.mode = AB_AUTONOMOUS;
+    world_start(&w);
+    put_app(w.local, "argocd", "a", 1, "", "");
+    world_settle(&w);
+    fake_store_lose(w.local, LOCAL);
+    world_settle(&w);
+    world_tick(&w, 1);
+    assert_non_null(said(LOCAL));
+    assert_int_equal(in_memory(), 1);
+    world_run(&w, 5);
+    assert_null(said(LOCAL));
+    assert_forgotten();
+}
+
 /* Somebody says in its name that it has what it has not. */
 static void nor_is_what_an_autonomous_agent_never_had(void **state)
 {
@@ -313,6 +332,7 @@ int main(void)
         TEST(nor_is_what_was_never_here),
         TEST(nor_is_what_an_autonomous_agent_had),
         TEST(nor_is_what_an_autonomous_agent_never_had),
+        TEST(what_an_autonomous_agent_misses_is_in_memory_until_it_is_judged),
         TEST(what_is_refused_is_in_memory_with_its_error),
         TEST(what_ended_is_in_memory_until_the_store_is_listed),
         TEST(what_ended_is_in_memory_until_the_log_is_read_anew),

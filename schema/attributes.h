@@ -75,9 +75,10 @@
 #define AB_LABEL_IGNORE_SYNC   "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* Copies of a whole object, a Secret's data too, that other tools than kubectl keep on it: kapp,
- * Rancher, operators of Banzai Cloud. For an initialiser. */
+ * Rancher, operators of Banzai Cloud and those made with kopf, qbec. For an initialiser. */
 #define AB_ANN_COPIES                                                                              \
-    "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "banzaicloud.com/last-applied"
+    "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "banzaicloud.com/last-applied",    \
+        "kopf.zalando.org/last-handled-configuration", "qbec.io/last-applied"
 
 /* What Argo CD calls its own objects. */
 #define AB_LABEL_SECRET_TYPE                                                                       \

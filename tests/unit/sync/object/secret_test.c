@@ -24,7 +24,8 @@ static ab_object *secret_with(const char *version, const char *rest)
              "\"" PASSWORD "\",\"kapp.k14s.io/original\":\"" PASSWORD "\","
              "\"objectset.rio.cattle.io/applied\":\"" PASSWORD
              "\",\"banzaicloud.com/last-applied\":"
-             "\"" PASSWORD "\",\"a\":\"1\"}}%s}",
+             "\"" PASSWORD "\",\"kopf.zalando.org/last-handled-configuration\":\"" PASSWORD
+             "\",\"qbec.io/last-applied\":\"" PASSWORD "\",\"a\":\"1\"}}%s}",
              version, rest);
     return sample_object(json);
 }

@@ -114,12 +114,14 @@ static void what_other_tools_keep_of_it_is_masked_too(void **state)
         "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
         "\"kapp.k14s.io/original\":\"{\\\"data\\\":{\\\"a\\\":\\\"eA==\\\"}}\","
         "\"objectset.rio.cattle.io/applied\":\"H4sI\",\"banzaicloud.com/last-applied\":"
-        "\"UEsD\",\"a\":\"b\"}}}",
+        "\"UEsD\",\"kopf.zalando.org/last-handled-configuration\":\"{}\",\"qbec.io/last-applied\":"
+        "\"H4sI\",\"a\":\"b\"}}}",
         false,
         "{\"kind\":\"Secret\",\"metadata\":{\"annotations\":{"
         "\"kapp.k14s.io/original\":\"++++++++\","
         "\"objectset.rio.cattle.io/applied\":\"++++++++\",\"banzaicloud.com/last-applied\":"
-        "\"++++++++\",\"a\":\"b\"}}}");
+        "\"++++++++\",\"kopf.zalando.org/last-handled-configuration\":\"++++++++\","
+        "\"qbec.io/last-applied\":\"++++++++\",\"a\":\"b\"}}}");
 }
 
 static void each_item_of_a_list_is_masked(void **state)

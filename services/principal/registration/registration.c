@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `queued` are the agents that have no Secret yet, `secrets` the self-registered Secrets that the
- * watch reported: together at most registration.max. `owners` counts the Secrets of an agent. A
- * write is conditional (must not exist; has the version that was read), so a second principal or a
- * person who is quicker wins.
+ * watch reported: together at most registration.max. `owners` counts the Secrets of an agent, and
+ * `names` those of each other cluster. A write is conditional (must not exist; has the version that
+ * was read), so a second principal or a person who is quicker wins.
  */
 #include "services/principal/registration/registration.h"
 
@@ -57,7 +57,10 @@ static ab_err init(ab_registration *r, ab_error *err)
     r->queued = ab_map_new();
     r->secrets = ab_map_new();
     r->owners = ab_map_new();
-    if (r->queued == NULL || r->secrets == NULL || r->owners == NULL)
+    r->others = ab_map_new();
+    r->names = ab_map_new();
+    if (r->queued == NULL || r->secrets == NULL || r->owners == NULL || r->others == NULL ||
+        r->names == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
     r->form = (ab_registration_form){
         .namespace = r->namespace,
@@ -94,6 +97,8 @@ void ab_registration_free(ab_registration *r)
     ab_map_free(r->queued, NULL);
     ab_map_free(r->secrets, NULL);
     ab_map_free(r->owners, NULL);
+    ab_map_free(r->others, NULL);
+    ab_map_free(r->names, NULL);
     ab_registration_policy_fini(&r->policy);
     ab_agent_key_free(r->key);
     ab_buf_fini(&r->ca);
@@ -126,16 +131,20 @@ static bool refuse(ab_registration *r, const char *agent, ab_error *why, const c
 }
 
 /* Why no agent of this name may register; NULL: it may. In namespace mapping an agent gets what is
- * in the namespace of its name, and an autonomous one writes its Applications there. */
+ * in the namespace of its name, and an autonomous one writes its Applications there. In destination
+ * mapping it gets what is for the cluster of its name, and of two clusters of one name Argo CD
+ * serves neither, approved or not. */
 static const char *find_fault(const ab_registration *r, const char *agent)
 {
     if (strcmp(agent, r->namespace) == 0)
         return "its name is that of the principal's own namespace";
     if (strcmp(agent, AB_NAME_LOCAL_CLUSTER) == 0)
         return "its name is Argo CD's for the control plane's own cluster";
-    return ab_registration_policy_allows(&r->policy, agent)
+    if (!ab_registration_policy_allows(&r->policy, agent))
+        return "its name does not match registration.names of the principal";
+    return ab_map_find(r->names, ab_str_of(agent)) == NULL
                ? NULL
-               : "its name does not match registration.names of the principal";
+               : "another cluster of Argo CD has its name";
 }
 
 static bool has_secret(const ab_registration *r, const char *agent)
@@ -192,39 +201,66 @@ static void note_waiting(ab_registration *r, struct ab_registered *known, bool w
     show_waiting(r);
 }
 
-/* One Secret of the agent is gone. */
-static void disown(ab_registration *r, const char *agent)
+/* A Secret of `of`, of `bytes` in `secrets`, which `counts` counts. NULL: out of memory. */
+static void *own(ab_map *secrets, ab_str key, size_t bytes, ab_map *counts, ab_str of)
 {
-    size_t *owned = ab_map_find(r->owners, ab_str_of(agent));
+    size_t *owned = ab_map_make(counts, of, sizeof(*owned));
+    void *secret = owned == NULL ? NULL : ab_map_make(secrets, key, bytes);
+    if (secret != NULL)
+        ++*owned;
+    else if (owned != NULL && *owned == 0)
+        ab_map_drop(counts, owned);
+    return secret;
+}
+
+/* One Secret of `of` is gone. */
+static void disown(ab_map *counts, const char *of)
+{
+    size_t *owned = ab_map_find(counts, ab_str_of(of));
     if (--*owned == 0)
-        ab_map_drop(r->owners, owned);
+        ab_map_drop(counts, owned);
+}
+
+static void forget_other(ab_registration *r, ab_str key)
+{
+    char *name = ab_map_find(r->others, key);
+    if (name == NULL)
+        return;
+    disown(r->names, name);
+    ab_map_drop(r->others, name);
 }
 
 void ab_registration_on_deleted(ab_registration *r, const ab_object *secret)
 {
-    struct ab_registered *known =
-        r == NULL ? NULL : ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
+    if (r == NULL)
+        return;
+    forget_other(r, ab_str_of(ab_object_key(secret)));
+    struct ab_registered *known = ab_map_find(r->secrets, ab_str_of(ab_object_key(secret)));
     if (known == NULL)
         return;
     ab_registration_set_flag(&known->stale, false, &r->stale);
     note_waiting(r, known, false);
-    disown(r, known->agent);
+    disown(r->owners, known->agent);
     ab_map_drop(r->secrets, known);
 }
 
-/* NULL: out of memory. */
-static struct ab_registered *make_known(ab_registration *r, ab_str agent, ab_str key)
+static void log_memory(const ab_registration *r, const ab_object *secret)
 {
-    size_t *owned = ab_map_make(r->owners, agent, sizeof(*owned));
-    struct ab_registered *known =
-        owned == NULL ? NULL : ab_map_make(r->secrets, key, sizeof(*known));
-    if (known != NULL) {
-        snprintf(known->agent, sizeof(known->agent), "%.*s", AB_STR_ARG(agent));
-        ++*owned;
-    } else if (owned != NULL && *owned == 0) {
-        ab_map_drop(r->owners, owned);
-    }
-    return known;
+    AB_ERROR(r->env.log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
+}
+
+static void note_other(ab_registration *r, const ab_object *secret)
+{
+    char cluster[AB_REGISTRATION_CLUSTER_MAX];
+    ab_str key = ab_str_of(ab_object_key(secret));
+    forget_other(r, key);
+    if (!ab_registration_cluster_of(secret, cluster))
+        return;
+    char *name = own(r->others, key, sizeof(cluster), r->names, ab_str_of(cluster));
+    if (name != NULL)
+        memcpy(name, cluster, strlen(cluster) + 1);
+    else
+        log_memory(r, secret);
 }
 
 void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
@@ -237,14 +273,16 @@ void ab_registration_on_updated(ab_registration *r, const ab_object *secret)
         ab_registration_on_deleted(r, secret);
         known = NULL;
     }
+    note_other(r, secret);
     if (agent.ptr == NULL)
         return;
     if (known == NULL)
-        known = make_known(r, agent, ab_str_of(ab_object_key(secret)));
+        known = own(r->secrets, ab_str_of(ab_object_key(secret)), sizeof(*known), r->owners, agent);
     if (known == NULL) {
-        AB_ERROR(r->env.log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
+        log_memory(r, secret);
         return;
     }
+    snprintf(known->agent, sizeof(known->agent), "%.*s", AB_STR_ARG(agent));
     note_waiting(r, known, ab_registration_is_waiting(secret));
     ab_registration_set_flag(&known->stale, !ab_registration_has_current(r, known->agent, secret),
                              &r->stale);

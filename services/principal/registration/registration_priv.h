@@ -52,6 +52,8 @@ struct ab_registration {
     ab_map *queued;  /* by agent: struct ab_registering */
     ab_map *secrets; /* by key: struct ab_registered */
     ab_map *owners;  /* by agent: size_t, its Secrets */
+    ab_map *others;  /* by key of another cluster Secret: the name of its cluster */
+    ab_map *names;   /* by such a name: size_t, how many have it */
     size_t stale;
     size_t waiting;
     ab_backoff backoff;

@@ -9,14 +9,34 @@
 
 #define SECRET_MAX (256u * 1024)
 
+static bool is_of_cluster(const ab_object *secret)
+{
+    ab_spanv type = ab_span_get(ab_object_meta(secret, "labels"), AB_LABEL_SECRET_TYPE);
+    return ab_str_is(ab_object_kind(secret), "Secret") && ab_span_is(type, "cluster");
+}
+
 ab_str ab_registration_agent_of(const ab_object *secret)
 {
     ab_spanv labels = ab_object_meta(secret, "labels");
     ab_str agent = ab_span_plain(ab_span_get(labels, AB_LABEL_AGENT_NAME));
-    bool ours = ab_str_is(ab_object_kind(secret), "Secret") &&
-                ab_span_is(ab_span_get(labels, AB_LABEL_SECRET_TYPE), "cluster") &&
-                ab_span_is(ab_span_get(labels, AB_LABEL_REGISTERED), "true");
+    bool ours =
+        is_of_cluster(secret) && ab_span_is(ab_span_get(labels, AB_LABEL_REGISTERED), "true");
     return ours && ab_str_is_dns_label(agent) ? agent : AB_STR_NONE;
+}
+
+bool ab_registration_cluster_of(const ab_object *secret, char out[AB_REGISTRATION_CLUSTER_MAX])
+{
+    ab_buf name;
+    ab_str encoded = ab_span_plain(ab_span_get(ab_object_field(secret, "data"), "name"));
+    if (!is_of_cluster(secret) || ab_registration_agent_of(secret).ptr != NULL)
+        return false;
+    ab_buf_init(&name, AB_REGISTRATION_CLUSTER_MAX);
+    bool has = encoded.len > 0 && ab_base64_decode(encoded, &name) &&
+               ab_buf_status(&name) == AB_ERR_OK && ab_str_is_dns_label(ab_buf_str(&name));
+    if (has)
+        snprintf(out, AB_REGISTRATION_CLUSTER_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&name)));
+    ab_buf_fini(&name);
+    return has;
 }
 
 bool ab_registration_is_waiting(const ab_object *secret)

@@ -15,7 +15,8 @@
 #define AB_LABEL_APPROVED      "argobus.io/approved"   /* "false": the agent is not served */
 #define AB_ANN_REGISTERED_DATA "argobus.io/registered" /* digest of the data */
 
-#define AB_REGISTRATION_NAME "cluster-%.*s" /* of the Secret, by the agent's name */
+#define AB_REGISTRATION_NAME        "cluster-%.*s" /* of the Secret, by the agent's name */
+#define AB_REGISTRATION_CLUSTER_MAX 64             /* of a name, with its NUL */
 
 /* What the Secret of every agent says; borrowed. */
 typedef struct {
@@ -27,6 +28,9 @@ typedef struct {
 
 /** The agent whose self-registered cluster Secret it is; absent: it is none. */
 ab_str ab_registration_agent_of(const ab_object *secret);
+/** What Argo CD calls the cluster of any other cluster Secret. @return false: it is none, or no
+ * agent can be called so */
+bool ab_registration_cluster_of(const ab_object *secret, char out[AB_REGISTRATION_CLUSTER_MAX]);
 /** Whether it is a self-registered cluster Secret whose agent waits for approval. */
 bool ab_registration_is_waiting(const ab_object *secret);
 /** Append .data as JSON. Wipe the buffer. @return NOMEM, TOOBIG */

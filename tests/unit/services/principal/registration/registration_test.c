@@ -432,6 +432,60 @@ static void the_control_planes_own_names_are_not_given_away(void **state)
     assert_int_equal(t.count, 0);
 }
 
+/* A cluster that Argo CD reaches itself. @param name  what it calls it, in base64 */
+static ab_object *make_cluster(const char *name)
+{
+    char text[512];
+    ab_object *secret = NULL;
+    snprintf(
+        text, sizeof(text),
+        "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"metadata\":{\"name\":\"cluster-10.0.0.1-1\","
+        "\"namespace\":\"argocd\",\"labels\":{\"argocd.argoproj.io/secret-type\":\"cluster\"}},"
+        "\"data\":{\"name\":\"%s\"}}",
+        name);
+    assert_int_equal(ab_object_parse(ab_str_of(text), &secret, NULL), AB_ERR_OK);
+    return secret;
+}
+
+static void see_cluster(const char *name)
+{
+    ab_object *secret = make_cluster(name);
+    ab_registration_on_updated(t.r, secret);
+    ab_object_unref(secret);
+}
+
+/* Argo CD serves neither of two clusters of one name, and in destination mapping the agent would
+ * get what is for the other one. */
+static void the_name_of_another_cluster_is_not_given_away(void **state)
+{
+    ab_error why = {0};
+    (void)state;
+    assert_true(ab_registration_ask(t.r, "w1", NULL, AB_STR_NONE, false, NULL));
+    see_cluster("dzE=");
+    pass(5000);
+    assert_int_equal(t.count, 0);
+    assert_false(ab_registration_ask(t.r, "w1", NULL, AB_STR_NONE, true, &why));
+    assert_non_null(strstr(why.text, "another cluster of Argo CD has its name"));
+    agents_ask(1);
+    pass(250);
+    assert_int_equal(answer(AB_ERR_OK), 1);
+}
+
+static void a_name_that_no_other_cluster_has_any_more_is_free(void **state)
+{
+    (void)state;
+    see_cluster("dzA=");
+    see_cluster("dzE=");
+    agents_ask(1);
+    see_cluster("not base64");
+    assert_true(ab_registration_ask(t.r, "w1", NULL, AB_STR_NONE, true, NULL));
+    see_cluster("dzI=");
+    ab_object *secret = make_cluster("dzI=");
+    ab_registration_on_deleted(t.r, secret);
+    ab_object_unref(secret);
+    assert_true(ab_registration_ask(t.r, "w2", NULL, AB_STR_NONE, true, NULL));
+}
+
 /* Agents that have a Secret count as well as those that are to get one. */
 static void no_more_register_than_there_may_be(void **state)
 {
@@ -545,6 +599,8 @@ int main(void)
         TEST(a_refresh_leaves_a_secret_that_somebody_else_keeps_by_now),
         TEST(who_is_not_allowed_is_told_so),
         TEST(the_control_planes_own_names_are_not_given_away),
+        TEST(the_name_of_another_cluster_is_not_given_away),
+        TEST(a_name_that_no_other_cluster_has_any_more_is_free),
         TEST(no_more_register_than_there_may_be),
         TEST(another_key_refreshes_all_secrets),
     };

@@ -75,41 +75,101 @@ ab_err ab_mirror_policy(ab_str line, const ab_mirror_role *role, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static ab_err render_policy(ab_spanw *w, ab_spanv policy, const ab_mirror_role *role)
+/* --- what a role may say --- */
+
+/* Argo CD puts all that roles say into one text of rules, a line each, without looking at it. */
+static bool is_one_line(ab_str text)
 {
-    ab_buf line, text;
-    ab_buf_init(&line, POLICY_MAX);
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+            return false;
+    return text.len > 0;
+}
+
+/* As Argo CD has them. */
+static bool is_role_name(ab_str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_')
+            return false;
+    }
+    return name.len > 0;
+}
+
+/* One in quotes may have commas. */
+static bool is_group(ab_str text)
+{
+    bool quoted = text.len > 1 && text.ptr[0] == '"' && text.ptr[text.len - 1] == '"';
+    ab_str inside = quoted ? (ab_str){text.ptr + 1, text.len - 2} : text;
+    return is_one_line(inside) && memchr(inside.ptr, '"', inside.len) == NULL &&
+           (quoted || memchr(inside.ptr, ',', inside.len) == NULL);
+}
+
+/* A rule about Applications, or about what Argo CD asks no project for. One about clusters,
+ * repositories or the project itself would let its subject widen what the project allows. */
+static bool is_permitted(ab_str line)
+{
+    ab_str f[POLICY_FIELDS];
+    return is_one_line(line) && split(line, f) && ab_str_is(f[0], "p") &&
+           (is_about_applications(f[2]) || ab_str_is(f[2], "extensions"));
+}
+
+static ab_err render_policy(ab_spanw *w, ab_str line, const ab_mirror_role *role)
+{
+    ab_buf text;
+    if (!is_permitted(line))
+        return AB_ERR_OK;
     ab_buf_init(&text, 2 * POLICY_MAX);
-    ab_err e = ab_span_copy(policy, &line);
-    if (e == AB_ERR_OK)
-        e = ab_mirror_policy(ab_buf_str(&line), role, &text);
+    ab_err e = ab_mirror_policy(line, role, &text);
     if (e == AB_ERR_OK)
         ab_spanw_str(w, ab_buf_str(&text));
-    else if (e == AB_ERR_INVALID) { /* no string: not ours to judge */
-        ab_spanw_value(w, policy);
-        e = AB_ERR_OK;
+    ab_buf_fini(&text);
+    return e;
+}
+
+static ab_err render_group(ab_spanw *w, ab_str group, const ab_mirror_role *role)
+{
+    (void)role;
+    if (is_group(group))
+        ab_spanw_str(w, group);
+    return AB_ERR_OK;
+}
+
+/* What may stand of a list of texts. */
+static ab_err render_texts(ab_spanw *w, const char *name, ab_spanv list, const ab_mirror_role *role,
+                           ab_err (*render)(ab_spanw *, ab_str, const ab_mirror_role *))
+{
+    ab_buf text;
+    ab_err e = AB_ERR_OK;
+    if (ab_span_typeof(list) != AB_SPAN_ARRAY)
+        return e;
+    ab_buf_init(&text, POLICY_MAX);
+    ab_spanw_key(w, ab_str_of(name));
+    ab_spanw_array(w);
+    for (ab_spanv v = ab_span_first(list); ab_span_present(v) && e == AB_ERR_OK;
+         v = ab_span_next(v)) {
+        ab_buf_clear(&text);
+        if (ab_span_typeof(v) == AB_SPAN_STRING && (e = ab_span_copy(v, &text)) == AB_ERR_OK)
+            e = render(w, ab_buf_str(&text), role);
     }
-    ab_buf_fini(&line);
+    ab_spanw_array_end(w);
     ab_buf_fini(&text);
     return e;
 }
 
 static ab_err render_role(ab_spanw *w, ab_spanv role, ab_str project, const char *agent)
 {
-    static const char *const replaced[] = {"policies", NULL};
-    ab_spanv policies = ab_span_get(role, "policies");
+    static const char *const replaced[] = {"policies", "groups", NULL};
     const ab_mirror_role of = {project, ab_span_plain(ab_span_get(role, "name")), agent};
-    ab_err e = AB_ERR_OK;
+    if (!is_role_name(of.name))
+        return AB_ERR_OK;
     ab_spanw_object(w);
     ab_spanw_members(w, role, replaced);
-    if (ab_span_typeof(policies) == AB_SPAN_ARRAY) {
-        ab_spanw_key(w, AB_STR("policies"));
-        ab_spanw_array(w);
-        for (ab_spanv v = ab_span_first(policies); ab_span_present(v) && e == AB_ERR_OK;
-             v = ab_span_next(v))
-            e = render_policy(w, v, &of);
-        ab_spanw_array_end(w);
-    }
+    ab_err e = render_texts(w, "groups", ab_span_get(role, "groups"), &of, render_group);
+    if (e == AB_ERR_OK)
+        e = render_texts(w, "policies", ab_span_get(role, "policies"), &of, render_policy);
     ab_spanw_object_end(w);
     return e;
 }
@@ -122,6 +182,8 @@ static bool denies(ab_spanv destination)
            ab_str_starts(ab_span_plain(ab_span_get(destination, "name")), "!");
 }
 
+/* By the name alone: of a name and a server one is enough for Argo CD, and any server would be
+ * every cluster of the control plane, and the one that it runs in. */
 static void render_destinations(ab_spanw *w, ab_spanv destinations, const char *agent)
 {
     ab_spanw_key(w, AB_STR("destinations"));
@@ -131,7 +193,6 @@ static void render_destinations(ab_spanw *w, ab_spanv destinations, const char *
             continue;
         ab_spanw_object(w);
         ab_spanw_key_str(w, "name", ab_str_of(agent));
-        ab_spanw_key_str(w, "server", AB_STR("*"));
         ab_spanw_member(w, ab_span_get(v, "namespace"));
         ab_spanw_object_end(w);
     }

@@ -9,7 +9,8 @@
 /**
  * Member "spec": source namespace and destinations are the agent's, and the policies of its roles
  * are about the mirrors. A destination that denies is left out: what it is about cannot be told
- * at the principal, where the project only governs what users may ask for.
+ * at the principal, where the project only governs what users may ask for. So is what a role says
+ * about anything but Applications and extensions, and a role or group that Argo CD would not take.
  *
  * @return NOMEM, TOOBIG
  */
@@ -18,7 +19,7 @@ AB_MUST_USE ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, 
 /* The role whose policies are rewritten; everything borrowed. */
 typedef struct {
     ab_str project; /* name at the agent */
-    ab_str name;    /* of the role; empty: it has none, and no line is rewritten */
+    ab_str name;    /* of the role */
     const char *agent;
 } ab_mirror_role;
 

@@ -123,7 +123,7 @@ def test_a_project_is_mirrored_with_its_roles_and_kept(fleet):
     spoke.create(own)
     spec = wait_for("it is mirrored", mirror)["spec"]
     assert spec["sourceNamespaces"] == ["w1"]
-    assert spec["destinations"] == [{"name": "w1", "server": "*", "namespace": "*"}]
+    assert spec["destinations"] == [{"name": "w1", "namespace": "*"}]
     assert spec["roles"][0]["policies"] == ["p, proj:w1-team:dev, applications, sync, w1-team/w1/*, allow"]
     fleet.hub.patch("AppProject", ARGOCD, "w1-team", {"spec": {"description": "hacked"}})
     wait_for("it is undone", lambda: mirror()["spec"]["description"] == "first")
@@ -161,7 +161,7 @@ def test_a_project_stays_as_it_is_over_restarts_whatever_its_destination(fleet, 
     own["spec"]["destinations"] = [destination | {"namespace": "*"}]
     spoke.create(own)
     spec = wait_for("it is mirrored", mirror)["spec"]
-    assert spec["destinations"] == [{"name": "w1", "server": "*", "namespace": "*"}]
+    assert spec["destinations"] == [{"name": "w1", "namespace": "*"}]
     for who in ("principal", "w1"):
         with fleet.away(who):
             before = mirror()["metadata"]

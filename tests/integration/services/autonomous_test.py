@@ -192,7 +192,7 @@ class Autonomous(Fleet):
         mirror = self.folder / "hub" / "argocd" / "AppProject" / "w1-team.yaml"
         spec = wait_for("it is mirrored", lambda: (read_yaml(mirror) or {}).get("spec"))
         self.assertEqual(spec["sourceNamespaces"], ["w1"])
-        self.assertEqual(spec["destinations"], [{"name": "w1", "server": "*", "namespace": "apps"}])
+        self.assertEqual(spec["destinations"], [{"name": "w1", "namespace": "apps"}])
         self.assertEqual(spec["roles"][0]["policies"],
                          ["p, proj:w1-team:dev, applications, sync, w1-team/w1/*, allow"])
         child = {"group": "argoproj.io", "kind": "Application", "name": "child", "namespace": "argocd"}

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -271,8 +272,7 @@ static void a_project_is_for_the_agent_alone(void **state)
     assert_same(
         ab_object_field(o, "spec"),
         "{\"sourceRepos\":[\"*\"],\"sourceNamespaces\":[\"w1\"],\"destinations\":[{\"name\":"
-        "\"w1\",\"server\":\"*\",\"namespace\":\"n\"},{\"name\":\"w1\",\"server\":\"*\","
-        "\"namespace\":\"!m\"}]}");
+        "\"w1\",\"namespace\":\"n\"},{\"name\":\"w1\",\"namespace\":\"!m\"}]}");
     ab_object_unref(o);
 }
 
@@ -325,17 +325,14 @@ static void other_policies_are_left_alone(void **state)
 static void a_line_that_names_another_role_stays_as_it_is(void **state)
 {
     (void)state;
-    ab_object *o =
-        place(PROJECT("{\"roles\":[{\"name\":\"read-only\",\"policies\":["
-                      "\"p, proj:p:differentrole, applications, get, p/*, allow\","
-                      "\"p, proj:p:read-only, applications, get, p/*, allow\"]},{\"policies\":["
-                      "\"p, proj:p:dev, applications, get, p/*, allow\"]}]}"),
-              NULL, (ab_mirror_params){0});
+    ab_object *o = place(PROJECT("{\"roles\":[{\"name\":\"read-only\",\"policies\":["
+                                 "\"p, proj:p:differentrole, applications, get, p/*, allow\","
+                                 "\"p, proj:p:read-only, applications, get, p/*, allow\"]}]}"),
+                         NULL, (ab_mirror_params){0});
     assert_same(spec(o, "roles"),
                 "[{\"name\":\"read-only\",\"policies\":["
                 "\"p, proj:p:differentrole, applications, get, p/*, allow\","
-                "\"p, proj:w1-p:read-only, applications, get, w1-p/w1/*, allow\"]},"
-                "{\"policies\":[\"p, proj:p:dev, applications, get, p/*, allow\"]}]");
+                "\"p, proj:w1-p:read-only, applications, get, w1-p/w1/*, allow\"]}]");
     ab_object_unref(o);
 }
 
@@ -348,7 +345,53 @@ static void roles_keep_all_but_their_policies(void **state)
                          NULL, (ab_mirror_params){0});
     assert_same(spec(o, "roles"),
                 "[{\"name\":\"dev\",\"groups\":[\"g\"],\"policies\":[\"p, proj:w1-p:dev, "
-                "applications, get, w1-p/w1/a, allow\",7]},{\"name\":\"none\"}]");
+                "applications, get, w1-p/w1/a, allow\"]},{\"name\":\"none\"}]");
+    ab_object_unref(o);
+}
+
+/* Argo CD takes what a project's roles say for rules of its own, line by line. */
+static void a_role_gives_rights_to_applications_only(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "p, a, clusters, create, w1-p/*, allow",
+        "p, a, repositories, *, w1-p/*, allow",
+        "p, a, projects, update, w1-p, allow",
+        "p, a, *, *, w1-p/*, allow",
+        "p, a, app*, *, w1-p/*, allow",
+        "g, a, role:admin",
+        "g, a, applications, get, p/*, allow",
+        "p, a, applications, get, w1-p/*, allow\\ng",
+        "p, a\\np, applications, get, w1-p/*, allow",
+        "p, \\u0000, applications, get, w1-p/*, allow",
+        "p, a, \\\"applications\\\", get, w1-p/*, allow",
+        "p, a, applications, get, w1-p/*",
+        "",
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        char project[512];
+        snprintf(project, sizeof(project),
+                 PROJECT("{\"roles\":[{\"name\":\"dev\",\"policies\":[\"%s\",\"p, a, extensions, "
+                         "invoke, x, allow\"]}]}"),
+                 lines[i]);
+        ab_object *o = place(project, NULL, (ab_mirror_params){0});
+        assert_same(spec(o, "roles"),
+                    "[{\"name\":\"dev\",\"policies\":[\"p, a, extensions, invoke, x, allow\"]}]");
+        ab_object_unref(o);
+    }
+}
+
+static void names_of_roles_and_groups_say_no_more_than_a_name(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place(PROJECT("{\"roles\":[{\"name\":\"a, clusters\"},{\"name\":\"d\\u0065v\"},{\"name\":"
+                      "\"a\\np\"},{\"name\":\"\"},{},{\"name\":\"dev_1-a\",\"groups\":[\"a b\",7,"
+                      "\"a, role:admin\",\"a\\ng\",\"\\\"a,b\\\"\",\"\\\"a\\\",b\\\"\",\"\\u00e4\","
+                      "\"\"]}]}"),
+              NULL, (ab_mirror_params){0});
+    assert_same(spec(o, "roles"),
+                "[{\"name\":\"dev_1-a\",\"groups\":[\"a b\",\"\\\"a,b\\\"\",\"\\u00e4\"]}]");
     ab_object_unref(o);
 }
 
@@ -408,6 +451,8 @@ int main(void)
         cmocka_unit_test(other_policies_are_left_alone),
         cmocka_unit_test(a_line_that_names_another_role_stays_as_it_is),
         cmocka_unit_test(roles_keep_all_but_their_policies),
+        cmocka_unit_test(a_role_gives_rights_to_applications_only),
+        cmocka_unit_test(names_of_roles_and_groups_say_no_more_than_a_name),
         cmocka_unit_test(what_the_store_sets_makes_no_difference),
         cmocka_unit_test(whatever_a_user_may_change_makes_a_difference),
     };

@@ -93,8 +93,9 @@ static bool is_source_own(ab_str name)
 
 static void copy_source_annotations(ab_spanw *w, const ab_object *source)
 {
-    static const char *const names[] = {AB_ANN_REFRESH, AB_ANN_WITH_REFRESH, AB_ANN_LAST_APPLIED,
-                                        AB_ANN_LAST_UPDATED, NULL};
+    static const char *const names[] = {AB_ANN_REFRESH,      AB_ANN_WITH_REFRESH,
+                                        AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
+                                        AB_ANN_TRACKING_ID,  NULL};
     ab_spanv annotations = ab_object_meta(source, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v); /* absent: with escapes, which no annotation needs */

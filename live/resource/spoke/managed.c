@@ -13,6 +13,7 @@
 #include "base/json/span.h"
 #include "live/resource/query.h"
 #include "live/resource/status.h"
+#include "schema/attributes.h"
 
 #include <stdlib.h>
 
@@ -86,7 +87,7 @@ static bool has_text(ab_spanv object, const char *where, const char *name)
 
 static bool is_managed(ab_spanv object)
 {
-    return has_text(object, "annotations", "argocd.argoproj.io/tracking-id") ||
+    return has_text(object, "annotations", AB_ANN_TRACKING_ID) ||
            has_text(object, "labels", "app.kubernetes.io/instance");
 }
 

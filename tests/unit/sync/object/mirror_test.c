@@ -165,6 +165,20 @@ static void an_application_gets_the_agents_project_destination_and_place(void **
     ab_object_unref(o);
 }
 
+/* Argo CD at the hub would prune it with an Application of the hub that is called so. */
+static void a_mirror_is_no_part_of_an_application_of_the_hub(void **state)
+{
+    (void)state;
+    ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_TRACKING_ID
+                             "\":\"apps:argoproj.io/Application:w1/a\",\"k\":\"1\"}",
+                             ",\"spec\":{}"),
+                         NULL, (ab_mirror_params){0});
+    assert_false(
+        ab_span_present(ab_span_get(ab_object_meta(o, "annotations"), AB_ANN_TRACKING_ID)));
+    assert_true(ab_str_is(ab_object_annotation(o, "k"), "1"));
+    ab_object_unref(o);
+}
+
 static void an_application_without_project_is_of_project_default(void **state)
 {
     (void)state;
@@ -442,6 +456,7 @@ int main(void)
         cmocka_unit_test(a_name_that_would_be_too_long_is_refused),
         cmocka_unit_test(an_application_gets_the_agents_project_destination_and_place),
         cmocka_unit_test(what_an_agent_writes_with_escapes_is_left_out_as_well),
+        cmocka_unit_test(a_mirror_is_no_part_of_an_application_of_the_hub),
         cmocka_unit_test(an_application_without_project_is_of_project_default),
         cmocka_unit_test(what_is_asked_for_at_the_hub_stays_and_other_changes_do_not),
         cmocka_unit_test(what_is_done_is_taken_off),

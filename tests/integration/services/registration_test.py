@@ -191,6 +191,18 @@ class Automatic(Registering):
         self.assertEqual(self.secret()["stringData"], other["stringData"])
         self.assertFalse(self.agent.is_ready())
 
+    def test_the_name_of_a_cluster_that_argo_cd_reaches_itself_is_not_given_away(self):
+        other = {"apiVersion": "v1", "kind": "Secret",
+                 "metadata": {"name": "cluster-10.0.0.1-7", "namespace": "argocd", "labels": {CLUSTER: "cluster"}},
+                 "stringData": {"name": "w1", "server": "https://10.0.0.1"}}
+        self.secrets.write(other)
+        self.principal.start()
+        self.agent.start(ready=False)
+        self.has_logged("another cluster of Argo CD has its name")
+        self.assertIsNone(self.secret())
+        self.secrets.remove("Secret", "cluster-10.0.0.1-7")
+        self.registered()
+
     def test_a_removed_secret_stays_away_until_the_agent_logs_in_again(self):
         self.start()
         self.registered()

@@ -119,7 +119,9 @@ static bool is_of_values(ab_spanv member)
     ab_buf name;
     ab_buf_init(&name, raw.len + 1);
     bool found = !ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &name) ||
-                 ab_buf_status(&name) != AB_ERR_OK || ab_str_is_one_of(ab_buf_str(&name), HOLDERS);
+                 ab_buf_status(&name) != AB_ERR_OK ||
+                 ab_str_is_one_of(ab_buf_str(&name), HOLDERS) ||
+                 ab_str_starts(ab_buf_str(&name), "$"); /* a directive, such as $patch: replace */
     ab_buf_fini(&name);
     return found;
 }

@@ -224,6 +224,8 @@ static void no_patch_of_a_masked_secret_is_a_guess_at_a_value(void **state)
                                          "{\"d\\u0061ta\":{\"a\":\"Yg==\"}}",
                                          "{\"metadata\":{},\"data\":{}}",
                                          "{\"\\ud800\":1}",
+                                         "{\"$patch\":\"replace\",\"metadata\":{}}",
+                                         "{\"$r\\u0065tainKeys\":[\"metadata\"]}",
                                          "data: {}",
                                          "[{\"data\":{}}]",
                                          "\"data\"",

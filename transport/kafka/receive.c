@@ -48,10 +48,12 @@ void ab_kafka_receive_refuse(ab_kafka *k, const char *topic, const char *reason,
                 AB_KV("reason", reason), AB_KV("error", err->text), AB_KV("held_back", held));
 }
 
+/* Were what follows received, its position would count, and this record never come again. */
 static void fatal(ab_kafka *k, const char *text)
 {
     ab_error err = {0};
     ab_fail(&err, AB_ERR_NOMEM, "kafka: %s", text);
+    k->closed = true;
     k->base.env.events.on_fatal(k->base.env.events.arg, &err);
 }
 
@@ -157,13 +159,18 @@ static const char *fault_of(const ab_kafka_link *l, ab_lane lane, const rd_kafka
     return NULL;
 }
 
-/* An event of this link's peer, or NULL: refused. */
+/* An event of this link's peer, or NULL: refused, or closed for want of memory. */
 static ab_event *take_in(ab_kafka_link *l, ab_lane lane, const rd_kafka_message_t *m)
 {
     ab_error err = {0};
     const char *reason = NULL;
     ab_event *event = NULL;
-    if (ab_kafka_record_decode(m, true, &event, &reason, &err) == AB_ERR_OK)
+    ab_err e = ab_kafka_record_decode(m, true, &event, &reason, &err);
+    if (e == AB_ERR_NOMEM) {
+        fatal(l->kafka, err.text);
+        return NULL;
+    }
+    if (e == AB_ERR_OK)
         reason = fault_of(l, lane, m, event, &err);
     if (reason == NULL)
         return event;
@@ -192,6 +199,8 @@ void ab_kafka_receive_state(ab_kafka_link *l, const rd_kafka_message_t *m)
     if (m->offset < l->in.offsets.next)
         return;
     ab_event *event = take_in(l, AB_LANE_STATE, m);
+    if (l->kafka->closed)
+        return;
     if (event == NULL || is_hello(event)) {
         ab_offsets_pass(&l->in.offsets, m->offset + 1);
         ab_kafka_commit_note(l);

@@ -30,7 +30,9 @@ static int64_t written_ms(const ab_kafka_link *l, const rd_kafka_message_t *m)
 void ab_kafka_pending_write(ab_kafka_link *l, const ab_event *event, bool ended,
                             const rd_kafka_message_t *m)
 {
-    if (m->offset >= 0 && !l->removed)
+    if (l->removed)
+        return;
+    if (m->offset >= 0)
         ab_pending_write(&l->down, event, ended, m->offset, written_ms(l, m));
     if (ab_pending_is_written(&l->down))
         ab_kafka_positions_want(l);

@@ -422,6 +422,23 @@ static void a_position_is_asked_for_again_where_the_brokers_return(void **state)
     AB_UNTIL(ends, ab_pending_is_known(down) && ab_pending_count(down) == 0);
 }
 
+/* Nobody asks for its position any more, or that would outlive it. */
+static void an_agent_may_be_removed_while_an_event_is_on_its_way(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = ab_end_principal(ends, "w1");
+    const ab_pending *down = ab_transport_pending(principal->transport, "w1", AB_DOWN);
+    ab_sending first = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/a", 1, &first));
+    AB_UNTIL(ends, ab_pending_is_known(down));
+    ab_sending last = {0};
+    assert_int_equal(send_one(principal, "app/b", 2, &last), AB_ERR_OK);
+    ab_transport_remove_agent(principal->transport, "w1");
+    AB_UNTIL(ends, last.finished == 1);
+    assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready);
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -451,6 +468,7 @@ int main(int argc, char **argv)
         CASE(a_log_that_cannot_be_read_keeps_no_other_agent_waiting),
         CASE(a_position_is_asked_for_again_where_the_coordinator_moves),
         CASE(a_position_is_asked_for_again_where_the_brokers_return),
+        CASE(an_agent_may_be_removed_while_an_event_is_on_its_way),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

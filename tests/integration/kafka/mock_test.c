@@ -7,12 +7,32 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
 #define LARGE (64 * 1024)
+
+/* What the next question for committed positions is answered for its first topic; 0: the truth. */
+static atomic_int no_position;
+
+rd_kafka_resp_err_t __real_rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+                                              int timeout_ms);
+rd_kafka_resp_err_t __wrap_rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+                                              int timeout_ms);
+rd_kafka_resp_err_t __wrap_rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list,
+                                              int timeout_ms)
+{
+    rd_kafka_resp_err_t code = __real_rd_kafka_committed(rk, list, timeout_ms);
+    int fault = atomic_exchange(&no_position, 0);
+    if (fault != 0) {
+        list->elems[0].err = (rd_kafka_resp_err_t)fault;
+        list->elems[0].offset = RD_KAFKA_OFFSET_INVALID;
+    }
+    return code;
+}
 
 static void open_cluster(ab_ends *ends)
 {
@@ -196,6 +216,34 @@ static void a_commit_that_failed_is_made_again(void **state)
     assert_int_equal(agent->receipt_count, 0);
 }
 
+static void assert_goes_on_from_its_position(ab_ends *ends)
+{
+    ab_end *agent = ab_end_agent(ends, "w1");
+    ab_end_peer *peer = ab_end_peer_of(agent, "w1");
+    AB_UNTIL(ends, peer->caught_up == 1);
+    assert_int_equal(peer->gaps[AB_GAP_FIRST], 0);
+    assert_int_equal(agent->receipt_count, 0);
+    ab_end_stop(agent);
+}
+
+/* It would be read from the beginning of the log, and what it has taken for new. */
+static void an_agent_whose_position_cannot_be_read_is_not_new(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    ab_ends_pair(ends, &principal, &agent);
+    assert_flows(ends, principal, agent, "app");
+    ab_end_stop(principal); /* it asks for positions, too */
+    ab_end_stop(agent);
+    atomic_store(&no_position, RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT);
+    assert_goes_on_from_its_position(ends);
+    assert_int_equal(atomic_load(&no_position), 0);
+    rd_kafka_mock_push_request_errors(ab_mock_cluster(ends), AB_MOCK_OFFSET_FETCH, 1,
+                                      RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED);
+    assert_goes_on_from_its_position(ends);
+}
+
 /* Long before the time is up that a stop has (ab_end_stop). */
 static void a_stop_waits_for_no_right_that_is_missing(void **state)
 {
@@ -242,6 +290,20 @@ static void a_coordinator_that_is_not_ready_is_waited_for(void **state)
     ab_end *agent = NULL;
     ab_ends_pair(ends, &principal, &agent);
     assert_flows(ends, principal, agent, "app");
+}
+
+/* The first record of a log says which one it is. */
+static void a_log_that_could_not_be_begun_is_begun_again(void **state)
+{
+    ab_ends *ends = *state;
+    ab_mock_lead(ends, "down.w1.state", 1);
+    ab_mock_lead(ends, "down.w1.live", 2);
+    assert_int_equal(
+        rd_kafka_mock_broker_push_request_error_rtts(ab_mock_cluster(ends), 1, AB_MOCK_PRODUCE, 1,
+                                                     RD_KAFKA_RESP_ERR_INVALID_RECORD, 0),
+        RD_KAFKA_RESP_ERR_NO_ERROR);
+    ab_end *principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready == 1);
 }
 
 /* A log is known by its first record: who has not read that when the log's leader goes tells the
@@ -439,6 +501,32 @@ static void an_agent_may_be_removed_while_an_event_is_on_its_way(void **state)
     AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready);
 }
 
+static int64_t same_ms(void *arg)
+{
+    return ab_clock_real.mono_ms(arg);
+}
+
+static int64_t ahead_us(void *arg)
+{
+    return ab_clock_real.wall_us(arg) + INT64_C(6 * 3600 * 1000000);
+}
+
+/* Or the agent would take what it writes for older than what it has. */
+static void a_writer_whose_clock_was_set_back_has_a_higher_epoch(void **state)
+{
+    static const ab_clock ahead = {same_ms, ahead_us, NULL};
+    ab_ends *ends = *state;
+    ends->clock = &ahead;
+    ab_end *principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready);
+    uint64_t former = ab_end_peer_of(principal, "w1")->epoch;
+    ab_end_stop(principal);
+    ends->clock = &ab_clock_real;
+    principal = ab_end_principal(ends, "w1");
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w1")->ready);
+    assert_true(ab_end_peer_of(principal, "w1")->epoch > former);
+}
+
 #define CASE(f)                                                                                    \
     cmocka_unit_test_prestate_setup_teardown(f, ab_ends_setup, ab_ends_teardown, &fixture)
 
@@ -458,9 +546,11 @@ int main(int argc, char **argv)
         CASE(a_leader_that_moves_is_followed),
         CASE(slow_brokers_change_no_order),
         CASE(a_commit_that_failed_is_made_again),
+        CASE(an_agent_whose_position_cannot_be_read_is_not_new),
         CASE(a_stop_waits_for_no_right_that_is_missing),
         CASE(fetch_errors_are_lived_through),
         CASE(a_coordinator_that_is_not_ready_is_waited_for),
+        CASE(a_log_that_could_not_be_begun_is_begun_again),
         CASE(an_agent_that_cannot_be_written_to_holds_up_no_other),
         CASE(an_agent_whose_events_time_out_holds_up_no_other),
         CASE(an_agent_that_waits_for_the_room_of_another_is_told_of_it),
@@ -469,6 +559,7 @@ int main(int argc, char **argv)
         CASE(a_position_is_asked_for_again_where_the_coordinator_moves),
         CASE(a_position_is_asked_for_again_where_the_brokers_return),
         CASE(an_agent_may_be_removed_while_an_event_is_on_its_way),
+        CASE(a_writer_whose_clock_was_set_back_has_a_higher_epoch),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -161,6 +161,8 @@ static void what_is_held_twice_is_released_twice(void **state)
     release(p, "app/a");
     assert_int_equal(ab_pending_count(p), 1);
     assert_int_equal(ab_pending_age_ms(p), 0);
+    wall_ms += 1000;
+    assert_int_equal(ab_pending_age_ms(p), 1000); /* since then */
     release(p, "app/a");
     release(p, "app/a");
     assert_int_equal(ab_pending_count(p), 0);
@@ -273,6 +275,32 @@ static void a_command_that_was_answered_meanwhile_has_no_age(void **state)
     assert_int_equal(ab_pending_since_ms(p), 2000);
 }
 
+/* Until it is read once more, and then by what is in it. */
+static void a_log_that_is_read_again_has_the_age_of_its_own_records(void **state)
+{
+    ab_pending *p = *state;
+    ab_pending_pass(p, AB_PENDING_UNKNOWN);
+    put(p, "app/a", 0);
+    ab_pending_forget_log(p);
+    assert_int_equal(ab_pending_count(p), 0);
+    assert_int_equal(ab_pending_since_ms(p), 0);
+    wall_ms += 1000;
+    put(p, "app/a", 5);
+    ab_pending_pass(p, 0);
+    assert_int_equal(ab_pending_since_ms(p), 2000);
+}
+
+static void what_is_in_the_log_may_be_older_than_what_is_held(void **state)
+{
+    ab_pending *p = *state;
+    put(p, "app/a", 0);
+    wall_ms += 1000;
+    hold(p, "app/b");
+    assert_int_equal(ab_pending_age_ms(p), 1000);
+    ab_pending_pass(p, 1);
+    assert_int_equal(ab_pending_age_ms(p), 0);
+}
+
 static void records_that_nobody_has_seen_count_each(void **state)
 {
     ab_pending *p = *state;
@@ -381,6 +409,20 @@ static void each_is_named_once_with_what_keeps_it(void **state)
     assert_int_equal(seen.items[3].age_ms, 1000);
 }
 
+static void a_deletion_that_waits_is_named_one(void **state)
+{
+    ab_pending *p = *state;
+    ab_event *deletion = event_of("A/n/a", false);
+    hold(p, "A/n/a");
+    ab_pending_hold_now(p, deletion);
+    ab_event_unref(deletion);
+    see_all(p, 1);
+    assert_true(seen.items[0].ends);
+    hold(p, "A/n/a");
+    see_all(p, 1);
+    assert_false(seen.items[0].ends);
+}
+
 static void an_object_has_the_age_of_its_first_change_that_is_not_in_effect(void **state)
 {
     ab_pending *p = *state;
@@ -453,11 +495,14 @@ int main(void)
         CASE(without_a_position_nothing_is_known),
         CASE(a_position_that_is_known_late_leaves_the_age_of_the_first),
         CASE(a_command_that_was_answered_meanwhile_has_no_age),
+        CASE(a_log_that_is_read_again_has_the_age_of_its_own_records),
+        CASE(what_is_in_the_log_may_be_older_than_what_is_held),
         CASE(records_that_nobody_has_seen_count_each),
         CASE(what_is_deferred_counts_until_it_is_in_effect),
         CASE(what_is_deferred_again_and_again_keeps_its_age),
         CASE(many_objects_come_and_go_in_any_order),
         CASE(each_is_named_once_with_what_keeps_it),
+        CASE(a_deletion_that_waits_is_named_one),
         CASE(an_object_has_the_age_of_its_first_change_that_is_not_in_effect),
         CASE(a_visitor_may_stop),
         CASE(an_agent_accounts_for_nothing),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From which records on an agent's position counts, where what is read ends early: memory that runs
- * out, and a log that begins anew.
+ * From where a log is read, and up to where its position counts.
  */
 #include "transport/kafka/receive_priv.h"
 
@@ -30,6 +29,7 @@ typedef struct {
     size_t count;
     int fatal;
     int gaps;
+    ab_gap gap; /* the last one */
 } fixture;
 
 /* What the next record turns out to be. */
@@ -74,9 +74,10 @@ static void on_event(void *arg, ab_delivery *delivery)
 
 static void on_gap(void *arg, const char *agent, ab_gap gap)
 {
+    fixture *f = arg;
     (void)agent;
-    (void)gap;
-    ((fixture *)arg)->gaps++;
+    f->gaps++;
+    f->gap = gap;
 }
 
 static void on_caught_up(void *arg, const char *agent)
@@ -168,6 +169,7 @@ static void a_record_that_is_no_event_is_skipped(void **state)
     receive(&f, FIRST);
     assert_int_equal(f.fatal, 0);
     assert_int_equal(position(&f), FIRST + 1);
+    assert_true(ab_link_is_in_use(&f.group.moved)); /* to be committed */
     assert_false(f.u.kafka.closed);
     tear_down(&f);
 }
@@ -195,21 +197,28 @@ static void what_came_before_is_not_received_again(void **state)
     receive(&f, FIRST);
     receive(&f, FIRST);
     assert_int_equal(f.count, 1);
+    assert_int_equal(f.fatal, 0);
     tear_down(&f);
+}
+
+/* Its topics were checked once more. */
+static void begin_again(fixture *f, const ab_kafka_findings *found)
+{
+    ab_kafka_commit_end(f->u.link);
+    f->u.link->in.group = &f->group;
+    ab_kafka_consumer_begin(f->u.link, found);
 }
 
 /* Both are the first of their log. */
 static void what_was_delivered_before_a_gap_does_not_count_after_it(void **state)
 {
-    const ab_kafka_findings anew = {.committed = -1, .in_high = 1};
+    const ab_kafka_findings anew = {.committed = -1, .in_high = 1, .in_sent = -1};
     (void)state;
     fixture f;
     set_up(&f);
     receive(&f, FIRST);
-    ab_kafka_commit_end(f.u.link);
     f.u.link->lost_in = true;
-    f.u.link->in.group = &f.group;
-    ab_kafka_consumer_begin(f.u.link, &anew);
+    begin_again(&f, &anew);
     assert_int_equal(f.gaps, 1);
     receive(&f, 0);
     assert_int_equal(f.count, 2);
@@ -217,6 +226,117 @@ static void what_was_delivered_before_a_gap_does_not_count_after_it(void **state
     assert_int_equal(position(&f), 0);
     ack(&f, 1, AB_VERDICT_APPLIED);
     assert_int_equal(position(&f), 1);
+    tear_down(&f);
+}
+
+/* --- from where --- */
+
+static void who_reads_goes_on_from_where_it_was(void **state)
+{
+    const ab_kafka_findings found = {.committed = 2, .in_high = 9, .in_sent = -1};
+    (void)state;
+    fixture f;
+    set_up(&f);
+    receive(&f, FIRST);
+    begin_again(&f, &found);
+    assert_int_equal(f.gaps, 0);
+    assert_int_equal(position(&f), FIRST);
+    ack(&f, 0, AB_VERDICT_APPLIED);
+    assert_int_equal(position(&f), FIRST + 1);
+    tear_down(&f);
+}
+
+static void who_begins_goes_on_from_what_was_committed(void **state)
+{
+    const ab_kafka_findings found = {.committed = 2, .in_high = 9, .in_sent = -1};
+    (void)state;
+    fixture f;
+    set_up(&f);
+    f.u.link->in.known = false;
+    begin_again(&f, &found);
+    assert_int_equal(f.gaps, 0);
+    assert_int_equal(position(&f), 2);
+    assert_false(f.u.link->in.whole);
+    tear_down(&f);
+}
+
+static void assert_gap(const ab_kafka_findings *found, bool known, ab_gap gap)
+{
+    fixture f;
+    set_up(&f);
+    ab_kafka_inbox *in = &f.u.link->in;
+    in->known = known;
+    in->log_id = 7;
+    in->cut_log = 7;
+    in->end = FIRST;
+    begin_again(&f, found);
+    assert_int_equal(f.gaps, 1);
+    assert_int_equal(f.gap, gap);
+    assert_int_equal(position(&f), found->in_low);
+    assert_true(in->whole);
+    assert_int_equal(in->log_id, 0);
+    assert_int_equal(in->cut_log, 0);
+    assert_int_equal(in->end, -1);
+    assert_int_equal(in->fresh_from, found->in_high);
+    assert_int_equal(in->caught_up_at, found->in_high);
+    assert_true(ab_link_is_in_use(&f.group.moved)); /* who looks at the lag sees it */
+    tear_down(&f);
+}
+
+static void a_position_that_is_not_in_the_log_is_a_gap(void **state)
+{
+    const ab_kafka_findings never = {.committed = -1, .in_low = 1, .in_high = 9, .in_sent = -1};
+    const ab_kafka_findings shorter = {.committed = 5, .in_low = 1, .in_high = 4, .in_sent = -1};
+    const ab_kafka_findings later = {.committed = 5, .in_low = 6, .in_high = 9, .in_sent = -1};
+    (void)state;
+    assert_gap(&never, false, AB_GAP_FIRST);
+    assert_gap(&shorter, false, AB_GAP_RECREATED);
+    assert_gap(&shorter, true, AB_GAP_RECREATED);
+    assert_gap(&later, false, AB_GAP_EXPIRED);
+    assert_gap(&later, true, AB_GAP_EXPIRED);
+}
+
+static void assert_replaced(bool lost_in, bool lost_out)
+{
+    const ab_kafka_findings found = {.committed = 5, .in_high = 9, .in_sent = -1};
+    fixture f;
+    set_up(&f);
+    ab_kafka_link *l = f.u.link;
+    l->has_epoch = true;
+    l->sent_offset = 3;
+    l->lost_in = lost_in;
+    l->lost_out = lost_out;
+    begin_again(&f, &found);
+    assert_int_equal(f.gap, AB_GAP_RECREATED);
+    assert_false(l->has_epoch); /* our own log is read again */
+    assert_int_equal(l->sent_offset, -1);
+    assert_int_equal(l->new_log, lost_out);
+    begin_again(&f, &found);
+    assert_int_equal(f.gaps, 1);
+    tear_down(&f);
+}
+
+static void a_log_that_was_replaced_is_a_gap_once(void **state)
+{
+    (void)state;
+    assert_replaced(true, false);
+    assert_replaced(false, true);
+}
+
+/* Its reader tells the writer, who may not know. */
+static void a_log_that_ends_before_what_was_written_is_remembered(void **state)
+{
+    const ab_kafka_findings whole = {.committed = 5, .in_high = 9, .in_sent = 8};
+    const ab_kafka_findings cut = {.committed = 5, .in_high = 9, .in_sent = 9};
+    (void)state;
+    fixture f;
+    set_up(&f);
+    f.u.link->peer.log_id = 7;
+    begin_again(&f, &whole);
+    assert_int_equal(f.u.link->in.cut_log, 0);
+    begin_again(&f, &cut);
+    assert_int_equal(f.u.link->in.cut_log, 7);
+    assert_int_equal(f.gaps, 0);
     tear_down(&f);
 }
 
@@ -228,6 +348,11 @@ int main(void)
         cmocka_unit_test(only_what_is_in_effect_counts),
         cmocka_unit_test(what_came_before_is_not_received_again),
         cmocka_unit_test(what_was_delivered_before_a_gap_does_not_count_after_it),
+        cmocka_unit_test(who_reads_goes_on_from_where_it_was),
+        cmocka_unit_test(who_begins_goes_on_from_what_was_committed),
+        cmocka_unit_test(a_position_that_is_not_in_the_log_is_a_gap),
+        cmocka_unit_test(a_log_that_was_replaced_is_a_gap_once),
+        cmocka_unit_test(a_log_that_ends_before_what_was_written_is_remembered),
     };
     return cmocka_run_group_tests_name("receive", tests, NULL, NULL);
 }

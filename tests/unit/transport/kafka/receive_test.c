@@ -32,8 +32,9 @@ typedef struct {
     ab_gap gap; /* the last one */
 } fixture;
 
-/* What the next record turns out to be. */
+/* What the next record turns out to be: an event, or a hello that names the log. */
 static ab_err decoded;
+static uint64_t named;
 
 ab_err __wrap_ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data, ab_event **out,
                                      const char **reason, ab_error *err);
@@ -50,7 +51,9 @@ ab_err __wrap_ab_kafka_record_decode(const rd_kafka_message_t *m, bool with_data
     ab_event_set_text(&d, AB_CE_ID, "1");
     ab_event_set_text(&d, AB_CE_SOURCE, AB_SOURCE_AGENT "w1");
     ab_event_set_text(&d, AB_CE_TYPE, "test");
-    ab_event_set_text(&d, AB_CE_PARTITIONKEY, "app/a");
+    ab_event_set_text(&d, AB_CE_PARTITIONKEY, named == 0 ? "app/a" : AB_KEY_HELLO);
+    if (named != 0)
+        ab_event_set_u64(&d, AB_CE_LOGID, named);
     return ab_event_new(&d, out, err);
 }
 
@@ -92,10 +95,20 @@ static void on_fatal(void *arg, const ab_error *err)
     ((fixture *)arg)->fatal++;
 }
 
+static int withdrawn;
+
+static void withdraw(ab_kafka_link *l)
+{
+    (void)l;
+    withdrawn++;
+}
+
 static void set_up(fixture *f)
 {
     *f = (fixture){0};
     decoded = AB_ERR_OK;
+    named = 0;
+    withdrawn = 0;
     ab_unconnected_open(&f->u, NULL);
     ab_kafka *k = &f->u.kafka;
     k->base.env.events = (ab_transport_events){.on_event = on_event,
@@ -103,6 +116,7 @@ static void set_up(fixture *f)
                                                .on_caught_up = on_caught_up,
                                                .on_fatal = on_fatal,
                                                .arg = f};
+    k->withdraw = withdraw;
     TAILQ_INIT(&k->deliveries);
     f->group.kafka = k;
     ab_link_init(&f->group.moved);
@@ -229,6 +243,47 @@ static void what_was_delivered_before_a_gap_does_not_count_after_it(void **state
     tear_down(&f);
 }
 
+static void receive_name(fixture *f, int64_t offset, uint64_t name)
+{
+    f->u.link->phase = AB_LINK_READY;
+    named = name;
+    receive(f, offset);
+    assert_int_equal(position(f), offset + 1);
+}
+
+/* What was there when we began may have been written before we knew the log. */
+static void a_log_that_takes_another_name_is_read_again(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    ab_kafka_link *l = f.u.link;
+    l->in.fresh_from = FIRST + 1;
+    receive_name(&f, FIRST, 7);
+    receive_name(&f, FIRST + 1, 7);
+    receive_name(&f, FIRST + 2, 6); /* of one that began it together with the former */
+    assert_int_equal(withdrawn, 0);
+    receive_name(&f, FIRST + 3, 8);
+    assert_int_equal(withdrawn, 1);
+    assert_true(l->lost_in);
+    tear_down(&f);
+}
+
+static void a_name_that_was_there_before_is_no_news(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    ab_kafka_link *l = f.u.link;
+    l->in.fresh_from = FIRST + 1;
+    l->peer.log_id = 7;
+    receive_name(&f, FIRST, 8);
+    assert_int_equal(withdrawn, 0);
+    assert_false(l->lost_in);
+    assert_int_equal(l->peer.log_id, 8);
+    tear_down(&f);
+}
+
 /* --- from where --- */
 
 static void who_reads_goes_on_from_where_it_was(void **state)
@@ -348,6 +403,8 @@ int main(void)
         cmocka_unit_test(only_what_is_in_effect_counts),
         cmocka_unit_test(what_came_before_is_not_received_again),
         cmocka_unit_test(what_was_delivered_before_a_gap_does_not_count_after_it),
+        cmocka_unit_test(a_log_that_takes_another_name_is_read_again),
+        cmocka_unit_test(a_name_that_was_there_before_is_no_news),
         cmocka_unit_test(who_reads_goes_on_from_where_it_was),
         cmocka_unit_test(who_begins_goes_on_from_what_was_committed),
         cmocka_unit_test(a_position_that_is_not_in_the_log_is_a_gap),

@@ -10,6 +10,25 @@
 
 #include <cmocka.h>
 
+/* What a broker answers to a commit: of all of it, and of the link's partition. */
+static rd_kafka_resp_err_t of_all;
+static rd_kafka_topic_partition_list_t *of_each;
+
+rd_kafka_resp_err_t __wrap_rd_kafka_event_error(rd_kafka_event_t *event);
+rd_kafka_resp_err_t __wrap_rd_kafka_event_error(rd_kafka_event_t *event)
+{
+    (void)event;
+    return of_all;
+}
+
+rd_kafka_topic_partition_list_t *
+__wrap_rd_kafka_event_topic_partition_list(rd_kafka_event_t *event);
+rd_kafka_topic_partition_list_t *__wrap_rd_kafka_event_topic_partition_list(rd_kafka_event_t *event)
+{
+    (void)event;
+    return of_each;
+}
+
 /* A group of one handle has the link's partition. */
 typedef struct {
     ab_unconnected u;
@@ -93,6 +112,38 @@ static void a_position_that_has_gone_back_is_committed_at_once(void **state)
     tear_down(&f);
 }
 
+/* @return whether it is to be committed again */
+static bool answer(fixture *f, rd_kafka_resp_err_t all, rd_kafka_resp_err_t one)
+{
+    ab_kafka_commit_begin(f->u.link, 5);
+    f->group.committing = true;
+    of_all = all;
+    of_each = ab_kafka_handle_partition(f->u.link->topics[AB_KAFKA_IN_STATE], 5);
+    of_each->elems[0].err = one;
+    ab_kafka_commit_done(&f->group, NULL);
+    rd_kafka_topic_partition_list_destroy(of_each);
+    assert_false(f->group.committing);
+    return ab_link_is_in_use(&f->group.moved);
+}
+
+static void what_was_not_committed_is_committed_again(void **state)
+{
+    const rd_kafka_resp_err_t none = RD_KAFKA_RESP_ERR_NO_ERROR;
+    const rd_kafka_resp_err_t passing = RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS;
+    const rd_kafka_resp_err_t denied = RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
+    (void)state;
+    fixture f;
+    set_up(&f);
+    assert_false(answer(&f, none, none));
+    assert_true(answer(&f, passing, none));
+    assert_true(answer(&f, none, passing)); /* others of the group were */
+    assert_true(answer(&f, none, denied));
+    f.u.kafka.closed = true;
+    assert_true(answer(&f, none, passing));
+    assert_false(answer(&f, none, denied));
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +151,7 @@ int main(void)
         cmocka_unit_test(a_position_that_does_not_move_is_committed_again_after_a_day),
         cmocka_unit_test(a_commit_that_is_under_way_is_waited_for),
         cmocka_unit_test(a_position_that_has_gone_back_is_committed_at_once),
+        cmocka_unit_test(what_was_not_committed_is_committed_again),
     };
     return cmocka_run_group_tests_name("commit", tests, NULL, NULL);
 }

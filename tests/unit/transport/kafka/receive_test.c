@@ -68,6 +68,37 @@ int64_t __wrap_rd_kafka_message_timestamp(const rd_kafka_message_t *m,
     return -1;
 }
 
+/* What librdkafka says of the link's partition. */
+static rd_kafka_resp_err_t fault;
+static rd_kafka_topic_partition_t faulty;
+
+rd_kafka_resp_err_t __wrap_rd_kafka_event_error(rd_kafka_event_t *event);
+rd_kafka_resp_err_t __wrap_rd_kafka_event_error(rd_kafka_event_t *event)
+{
+    (void)event;
+    return fault;
+}
+
+const char *__wrap_rd_kafka_event_error_string(rd_kafka_event_t *event);
+const char *__wrap_rd_kafka_event_error_string(rd_kafka_event_t *event)
+{
+    (void)event;
+    return rd_kafka_err2str(fault);
+}
+
+rd_kafka_topic_partition_t *__wrap_rd_kafka_event_topic_partition(rd_kafka_event_t *event);
+rd_kafka_topic_partition_t *__wrap_rd_kafka_event_topic_partition(rd_kafka_event_t *event)
+{
+    (void)event;
+    return &faulty;
+}
+
+void __wrap_rd_kafka_topic_partition_destroy(rd_kafka_topic_partition_t *p);
+void __wrap_rd_kafka_topic_partition_destroy(rd_kafka_topic_partition_t *p)
+{
+    assert_ptr_equal(p, &faulty);
+}
+
 static void on_event(void *arg, ab_delivery *delivery)
 {
     fixture *f = arg;
@@ -284,6 +315,29 @@ static void a_name_that_was_there_before_is_no_news(void **state)
     tear_down(&f);
 }
 
+static bool begins_again_for(fixture *f, rd_kafka_resp_err_t code)
+{
+    int before = withdrawn;
+    f->u.link->phase = AB_LINK_READY;
+    fault = code;
+    faulty.topic = f->u.link->topics[AB_KAFKA_IN_STATE];
+    ab_kafka_receive_error(&f->u.kafka, NULL);
+    return withdrawn > before;
+}
+
+static void a_log_that_cannot_be_read_on_is_asked_about(void **state)
+{
+    (void)state;
+    fixture f;
+    set_up(&f);
+    assert_true(begins_again_for(&f, RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET));
+    assert_true(begins_again_for(&f, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART));
+    assert_true(begins_again_for(&f, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED));
+    assert_false(begins_again_for(&f, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
+    assert_false(begins_again_for(&f, RD_KAFKA_RESP_ERR__PARTITION_EOF));
+    tear_down(&f);
+}
+
 /* --- from where --- */
 
 static void who_reads_goes_on_from_where_it_was(void **state)
@@ -405,6 +459,7 @@ int main(void)
         cmocka_unit_test(what_was_delivered_before_a_gap_does_not_count_after_it),
         cmocka_unit_test(a_log_that_takes_another_name_is_read_again),
         cmocka_unit_test(a_name_that_was_there_before_is_no_news),
+        cmocka_unit_test(a_log_that_cannot_be_read_on_is_asked_about),
         cmocka_unit_test(who_reads_goes_on_from_where_it_was),
         cmocka_unit_test(who_begins_goes_on_from_what_was_committed),
         cmocka_unit_test(a_position_that_is_not_in_the_log_is_a_gap),

@@ -325,6 +325,15 @@ static void certificates_are_checked_by_both(void **state)
     assert_int_equal(ab_websocket_start(&w.loop, &r, &s.handle, NULL), AB_ERR_OK);
     RUN_UNTIL(&w, s.ends == 2);
     assert_int_equal(s.code, AB_ERR_DENIED);
+    const ab_http_options renamed = {.ca = ab_peer_pem("ca.crt"),
+                                     .cert = ab_peer_pem("client.crt"),
+                                     .key = ab_peer_pem("client.key"),
+                                     .sni = "kubernetes"}; /* its certificate is for localhost */
+    r.http = &renamed;
+    s.code = AB_ERR_OK;
+    assert_int_equal(ab_websocket_start(&w.loop, &r, &s.handle, NULL), AB_ERR_OK);
+    RUN_UNTIL(&w, s.ends == 3);
+    assert_int_equal(s.code, AB_ERR_DENIED);
     close_world(&w);
 }
 

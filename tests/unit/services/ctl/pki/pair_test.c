@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,15 +27,31 @@ static ab_pki_paths paths;
 static ab_error err;
 
 /* What happens at the next calls of rename. */
-static bool interrupt_renames, refuse_certificates;
-static bool kill_renames;
+static bool interrupt_renames, kill_renames;
+static const char *refused; /* the end of a name */
+/* Of the last look at a file, or change: whether another call had to wait for this one. */
+static bool locked;
 
-/* In place of that of the C library, whose parameters have other names.
+static void note_lock(void)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    locked = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+}
+
+/* In place of those of the C library, whose parameters have other names.
  * NOLINTBEGIN(readability-inconsistent-declaration-parameter-name) */
+int access(const char *path, int mode)
+{
+    note_lock();
+    return faccessat(AT_FDCWD, path, mode, 0);
+}
+
 int rename(const char *from, const char *to)
 {
     size_t len = strlen(to);
-    if (refuse_certificates && strcmp(to + len - 4, ".crt") == 0) {
+    note_lock();
+    if (refused != NULL && strcmp(to + len - 4, refused) == 0) {
         errno = EPERM;
         return -1;
     }
@@ -49,7 +67,8 @@ int rename(const char *from, const char *to)
 static int set_up(void **state)
 {
     (void)state;
-    interrupt_renames = refuse_certificates = false;
+    interrupt_renames = locked = false;
+    refused = NULL;
     memcpy(folder + sizeof(folder) - 7, "XXXXXX", 6);
     assert_non_null(mkdtemp(folder));
     assert_int_equal(ab_pki_paths_in(folder, "w1", &paths, &err), AB_ERR_OK);
@@ -114,6 +133,22 @@ static void replaced_files_keep_their_modes(void **state)
     assert_file(paths.key, "l", 0640);
 }
 
+/* Else a daemon could not read the key that root has renewed for it. */
+static void replaced_files_keep_their_owners(void **state)
+{
+    (void)state;
+    struct stat st;
+    if (geteuid() != 0)
+        skip(); /* only root gives files away */
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_int_equal(chown(paths.key, 12345, 54321), 0);
+    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_OK);
+    assert_file(paths.key, "l", 0600);
+    assert_int_equal(stat(paths.key, &st), 0);
+    assert_int_equal(st.st_uid, 12345);
+    assert_int_equal(st.st_gid, 54321);
+}
+
 static void a_file_that_was_left_gets_no_new_key(void **state)
 {
     (void)state;
@@ -166,14 +201,76 @@ static void after_a_call_that_was_killed_the_next_one_makes_a_pair(void **state)
     assert_file(paths.key, "m", 0600);
 }
 
-static void a_certificate_that_cannot_be_replaced_keeps_its_key(void **state)
+static void what_cannot_be_replaced_stays_a_pair(void **state)
 {
     (void)state;
+    static const char *const ends[] = {".crt", ".key"};
     assert_int_equal(create("c", "k"), AB_ERR_OK);
-    refuse_certificates = true;
-    assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err), AB_ERR_DENIED);
+    for (size_t i = 0; i < 2; i++) {
+        refused = ends[i];
+        assert_int_equal(ab_pki_pair_replace(&paths, AB_STR("d"), AB_STR("l"), &err),
+                         AB_ERR_DENIED);
+        assert_file(paths.cert, "c", 0644);
+        assert_file(paths.key, "k", 0600);
+    }
+}
+
+/* The process's limit on file sizes stands for the full disk: a write ends in the middle. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes;
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static ab_err create_limited(const char *cert, const char *key)
+{
+    limit_files(1);
+    ab_err e = create(cert, key);
+    limit_files(RLIM_INFINITY);
+    return e;
+}
+
+/* Else the next call would refuse to touch what is left. */
+static void a_full_disk_leaves_neither_a_key_nor_half_a_file(void **state)
+{
+    (void)state;
+    assert_int_not_equal(create_limited("c", "kk"), AB_ERR_OK);
+    assert_int_equal(access(paths.key, F_OK), -1);
+    assert_int_not_equal(create_limited("cc", "k"), AB_ERR_OK);
+    assert_int_equal(access(paths.key, F_OK), -1);
+    assert_int_equal(access(paths.cert, F_OK), -1);
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    limit_files(1);
+    ab_err e = ab_pki_pair_replace(&paths, AB_STR("dd"), AB_STR("l"), &err);
+    limit_files(RLIM_INFINITY);
+    assert_int_not_equal(e, AB_ERR_OK);
     assert_file(paths.cert, "c", 0644);
     assert_file(paths.key, "k", 0600);
+}
+
+/* The folder is that of the files, by whatever links they are called. */
+static void one_call_at_a_time_changes_a_folder(void **state)
+{
+    (void)state;
+    ab_pki_paths links;
+    char elsewhere[] = "/tmp/argobus-test-XXXXXX";
+    assert_non_null(mkdtemp(elsewhere));
+    assert_int_equal(ab_pki_paths_in(elsewhere, "link", &links, &err), AB_ERR_OK);
+    assert_int_equal(symlink(paths.cert, links.cert), 0);
+    assert_int_equal(symlink(paths.key, links.key), 0);
+    assert_int_equal(create("c", "k"), AB_ERR_OK);
+    assert_true(locked);
+    locked = false;
+    assert_int_equal(ab_pki_pair_replace(&links, AB_STR("d"), AB_STR("l"), &err), AB_ERR_OK);
+    assert_true(locked);
+    note_lock();
+    assert_false(locked);
+    assert_int_equal(unlink(links.cert), 0);
+    assert_int_equal(unlink(links.key), 0);
+    assert_int_equal(rmdir(elsewhere), 0);
 }
 
 static void a_pair_without_its_key_stays_as_it_is(void **state)
@@ -218,12 +315,15 @@ int main(void)
         TEST(nothing_is_overwritten),
         TEST(a_file_that_was_left_gets_no_new_key),
         TEST(replaced_files_keep_their_modes),
+        TEST(replaced_files_keep_their_owners),
         TEST(a_pair_without_its_key_stays_as_it_is),
         TEST(the_target_of_a_link_is_replaced),
         TEST(the_key_lies_beside_the_certificate),
         TEST(an_interrupted_call_leaves_a_pair),
         TEST(after_a_call_that_was_killed_the_next_one_makes_a_pair),
-        TEST(a_certificate_that_cannot_be_replaced_keeps_its_key),
+        TEST(what_cannot_be_replaced_stays_a_pair),
+        TEST(a_full_disk_leaves_neither_a_key_nor_half_a_file),
+        TEST(one_call_at_a_time_changes_a_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -297,6 +297,32 @@ static void a_plugin_sees_little_of_our_environment(void **state)
     end(w);
 }
 
+/* Of two variables of one name, a program may see either. */
+static void a_plugin_sees_no_variable_twice(void **state)
+{
+    (void)state;
+    world *w = begin();
+    ab_buf text;
+    assert_int_equal(setenv("HTTPS_PROXY", "http://proxy:3128", 1), 0);
+    put_plugin(w, "(echo && tr '\\0' '\\n' </proc/$$/environ) >\"${0%/*}/env\"\n" ANSWER(
+                      "\"token\":\"t\""));
+    close_access(w);
+    put_kubeconfig(w, "",
+                   "exec: {command: ./plugin, apiVersion: " API
+                   ", env: [{name: KUBERNETES_EXEC_INFO, value: mine}, "
+                   "{name: HTTPS_PROXY, value: 'http://other:3128'}]}");
+    must_open(w);
+    assert_token(w, "t");
+    get(w, "env", &text);
+    assert_line(&text, "KUBERNETES_EXEC_INFO=mine", false);
+    assert_non_null(strstr(text.ptr, "\nKUBERNETES_EXEC_INFO={"));
+    assert_line(&text, "HTTPS_PROXY=http://proxy:3128", false);
+    assert_line(&text, "HTTPS_PROXY=http://other:3128", true);
+    ab_buf_fini(&text);
+    assert_int_equal(unsetenv("HTTPS_PROXY"), 0);
+    end(w);
+}
+
 static void append_pem(ab_buf *script, const char *name, const char *pem)
 {
     ab_buf_printf(script, "\"%s\":\"", name);
@@ -347,6 +373,7 @@ int main(void)
         cmocka_unit_test(ending_while_a_plugin_runs_makes_no_upcall),
         cmocka_unit_test(a_plugin_is_told_about_the_cluster),
         cmocka_unit_test(a_plugin_sees_little_of_our_environment),
+        cmocka_unit_test(a_plugin_sees_no_variable_twice),
         cmocka_unit_test(a_plugins_certificate_is_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

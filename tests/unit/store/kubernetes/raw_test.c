@@ -283,6 +283,55 @@ static void without_a_token_nothing_is_asked(void **state)
     assert_non_null(strstr(f->why, "the request to the API server: "));
 }
 
+/* A server with TLS in place of the other; the file "ca.crt" is what it has to be of. */
+static void serve_tls(fixture *f, const made_cert *leaf)
+{
+    char text[512];
+    const ab_tls tls = {.cert = in(f->w, "api.crt"), .key = in(f->w, "api.key")};
+    const ab_https_options options = {
+        .host = "127.0.0.1", .tls = &tls, .on_request = on_request, .arg = f, .log = f->w->log};
+    close_access(f->w);
+    ab_kube_raw_free(f->raw);
+    stop_server(f);
+    put(f->w, "api.crt", leaf->cert);
+    put(f->w, "api.key", leaf->key);
+    assert_int_equal(ab_https_server_start(&f->w->loop, &options, &f->server, &f->w->err),
+                     AB_ERR_OK);
+    snprintf(text, sizeof(text),
+             HEAD "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:%d', "
+                  "certificate-authority: ca.crt}}]\n"
+                  "users: [{name: u, user: {tokenFile: token}}]\n",
+             ab_https_server_port(f->server));
+    put(f->w, "kubeconfig", text);
+    must_open(f->w);
+    assert_int_equal(ab_kube_raw_new(&f->w->loop, f->w->access, &f->raw, &f->w->err), AB_ERR_OK);
+}
+
+static void certificates_that_changed_are_used_for_the_next_connection(void **state)
+{
+    fixture *f = *state;
+    made_cert ca = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "ca", .ca = true});
+    made_cert old = make_cert(&(made_cert_spec){.type = "EC-P-256", .name = "old", .ca = true});
+    made_cert leaf = make_cert(
+        &(made_cert_spec){.type = "EC-P-256", .name = "api", .san = "IP:127.0.0.1", .issuer = &ca});
+    put(f->w, "ca.crt", old.cert);
+    serve_tls(f, &leaf);
+    ask_server(f, "GET", AB_STR_NONE, NULL, 0);
+    wait_over(f);
+    assert_int_equal(f->code, AB_ERR_DENIED);
+    assert_int_equal(f->asked, 0);
+    f->overs = 0;
+    put(f->w, "ca.crt", ca.cert);
+    f->w->mono_ms += 60000;
+    ask_server(f, "GET", AB_STR_NONE, NULL, 0);
+    wait_over(f);
+    assert_int_equal(f->code, AB_ERR_OK);
+    assert_int_equal(f->status, 200);
+    made_cert_free(&leaf);
+    made_cert_free(&old);
+    made_cert_free(&ca);
+}
+
 /* --- its end --- */
 
 static void a_server_that_is_not_there_is_told(void **state)
@@ -349,6 +398,7 @@ int main(void)
         TEST(a_first_401_is_not_told_and_the_token_is_read_again),
         TEST(a_second_401_is_told),
         TEST(without_a_token_nothing_is_asked),
+        TEST(certificates_that_changed_are_used_for_the_next_connection),
         TEST(a_server_that_is_not_there_is_told),
         TEST(nothing_is_told_of_what_was_cancelled),
         TEST(what_is_paused_tells_no_body),

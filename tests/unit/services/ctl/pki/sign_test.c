@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -95,6 +96,15 @@ static void no_certificate_outlives_that_of_its_ca(void **state)
     X509_free(sign_with(10, 11));
 }
 
+static void a_certificate_is_good_where_the_clock_is_behind(void **state)
+{
+    (void)state;
+    time_t behind = time(NULL) - (time_t)4 * 60;
+    X509 *cert = sign_with(10, 1);
+    assert_int_equal(X509_cmp_time(X509_get0_notBefore(cert), &behind), -1);
+    X509_free(cert);
+}
+
 static void serials_are_random_and_positive(void **state)
 {
     (void)state;
@@ -114,6 +124,7 @@ int main(void)
         cmocka_unit_test(an_address_is_not_taken_for_a_dns_name),
         cmocka_unit_test(a_common_name_has_1_to_64_characters),
         cmocka_unit_test(no_certificate_outlives_that_of_its_ca),
+        cmocka_unit_test(a_certificate_is_good_where_the_clock_is_behind),
         cmocka_unit_test(serials_are_random_and_positive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,8 +148,8 @@ class Pki(Ctl):
         self.assertEqual((shown["subject"], shown["names"], shown["key"]), ("CN=w1", [], "EC P-384"))
 
     def test_weak_and_broken_requests_are_refused(self):
-        for algorithm, said in (("rsa:1024", "RSA 1024"), ("ed25519", "ED25519")):
-            self.openssl("req", "-new", "-newkey", algorithm, "-noenc", "-subj", "/CN=w1", "-keyout", "x.key", "-out", "x.csr")
+        for algorithm, said in (("rsa:1024", "RSA 1024"), ("ec -pkeyopt ec_paramgen_curve:P-192", "EC P-192"), ("ed25519", "ED25519")):
+            self.openssl("req", "-new", "-newkey", *algorithm.split(), "-noenc", "-subj", "/CN=w1", "-keyout", "x.key", "-out", "x.csr")
             self.assertIn(f"the key is {said}", self.ctl("pki", "issue", "agent", "w1", "--csr", "x.csr", code=2))
         text = (self.folder / "x.csr").read_text().splitlines()
         whole = bytearray(base64.b64decode("".join(text[1:-1])))
@@ -158,6 +158,13 @@ class Pki(Ctl):
         self.assertIn("x.csr: not a certificate signing request", self.ctl("pki", "issue", "agent", "w1", "--csr", "x.csr", code=2))
         self.assertIn("x.key: not a certificate signing", self.ctl("pki", "issue", "agent", "w1", "--csr", "x.key", code=2))
         self.assertFalse((self.folder / "w1.crt").exists())
+
+    def test_a_weak_key_is_not_renewed_as_weak(self):
+        self.openssl("req", "-new", "-newkey", "rsa:1024", "-noenc", "-subj", "/CN=w1", "-keyout", "w1.key", "-out", "w1.csr")
+        self.openssl("x509", "-req", "-in", "w1.csr", "-CA", "ca/ca.crt", "-CAkey", "ca/ca.key", "-days", "9", "-out", "w1.crt")
+        before = (self.folder / "w1.crt").read_text()
+        self.assertIn("the key is RSA 1024", self.ctl("pki", "renew", "w1.crt", code=2))
+        self.assertEqual((self.folder / "w1.crt").read_text(), before)
 
     def test_names_that_are_none_are_refused(self):
         for name in ("W1", "w1.x", "-w", "a" * 64, "", "../w1"):
@@ -192,6 +199,15 @@ class Pki(Ctl):
         self.assertIn("325 days before the 365 days are over", done.stderr)
         done = self.run_command("argobusctl", "pki", "renew", "w39.crt", "--ca-dir", "soon", "--days", "100")
         self.assertEqual((done.returncode, said in done.stderr), (0, True), done.stderr)
+
+    def test_while_two_cas_are_trusted_the_one_of_the_key_signs(self):
+        self.ctl("pki", "init", "--ca-dir", "new")
+        both = (self.folder / "ca/ca.crt").read_text() + (self.folder / "new/ca.crt").read_text()
+        (self.folder / "new/ca.crt").write_text(both)
+        secret = yaml.safe_load(self.ctl("pki", "issue", "agent", "w1", "--ca-dir", "new", "--kubernetes-secret", "client-tls"))
+        self.assertEqual(base64.b64decode(secret["data"]["ca.crt"]).decode(), both)
+        ca = yaml.safe_load(self.ctl("pki", "propagate", "--ca-dir", "new"))
+        self.assertEqual(base64.b64decode(ca["data"]["ca.crt"]).decode(), both)
 
     def test_what_cannot_be_written_is_an_error(self):
         self.ctl("pki", "issue", "agent", "w1")

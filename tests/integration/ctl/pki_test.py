@@ -136,7 +136,7 @@ class Pki(Ctl):
         self.assertIn("Digital Signature, Key Encipherment", self.show("principal.crt"))
         self.assert_pair("principal")
 
-    def test_a_request_gets_the_names_of_the_operator(self):
+    def test_a_request_gets_the_names_of_the_operator_and_keeps_what_it_is_for(self):
         self.openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384", "-noenc", "-subj", "/CN=principal",
                      "-addext", "subjectAltName=DNS:p.example.com", "-keyout", "w1.key", "-out", "w1.csr")
         key = (self.folder / "w1.key").read_text()
@@ -146,6 +146,10 @@ class Pki(Ctl):
         self.assertEqual((self.folder / "w1.key").read_text(), key)
         shown = self.inspect("w1.crt", "--ca", "ca/ca.crt")
         self.assertEqual((shown["subject"], shown["names"], shown["key"]), ("CN=w1", [], "EC P-384"))
+        self.ctl("pki", "renew", "w1.crt")
+        renewed = self.inspect("w1.crt", "--ca", "ca/ca.crt")
+        for same in ("subject", "names", "usage", "key"):
+            self.assertEqual(shown[same], renewed[same])
 
     def test_weak_and_broken_requests_are_refused(self):
         for algorithm, said in (("rsa:1024", "RSA 1024"), ("ec -pkeyopt ec_paramgen_curve:P-192", "EC P-192"), ("ed25519", "ED25519")):

@@ -112,9 +112,9 @@ static ab_err classify(const refusal *r, ab_kube_why *why)
         return AB_ERR_TIMEOUT;
     case 409:
         return has_reason(r, "AlreadyExists") ? AB_ERR_EXISTS : AB_ERR_CONFLICT;
-    case 410:
+    case 410: /* of a version or a token: nothing is said of an object */
         *why = AB_KUBE_WHY_EXPIRED;
-        return AB_ERR_NOTFOUND;
+        return AB_ERR_UNAVAILABLE;
     case 412:
         return AB_ERR_CONFLICT;
     case 413:

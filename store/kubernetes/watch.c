@@ -169,6 +169,8 @@ static ab_err on_rest(void *arg, ab_str json)
     w->page = token.len == 0 ? NULL : ab_str_dup(token);
     if (token.len > 0 && w->page == NULL)
         e = AB_ERR_NOMEM;
+    else if (w->list_version == 0) /* every list has one: it is of something else */
+        e = AB_ERR_PARSE;
     ab_span_free(doc);
     return e;
 }
@@ -194,7 +196,7 @@ static void list_another(ab_kube_watcher *w)
 
 static void list_end(ab_kube_watcher *w)
 {
-    bool older = w->list_version > 0 && w->list_version < w->version;
+    bool older = w->list_version < w->version;
     w->version = w->list_version;
     recovered(w);
     if (older) { /* found by the list that was due anyway */
@@ -348,21 +350,20 @@ static void watch(ab_kube_watcher *w)
 static void on_probed(void *arg, const ab_kube_answer *answer)
 {
     ab_kube_watcher *w = arg;
-    ab_span *doc = NULL;
     ab_error err = {0};
+    uint64_t version = ab_kube_version(version_in(answer->body));
     w->call = NULL;
     if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
         return;
     }
-    ab_err e = ab_span_parse(answer->body, &doc, &err);
-    if (e != AB_ERR_OK && e != AB_ERR_TOOBIG) {
-        ab_error_prefix(&err, "GET %s", w->of.resource->plural);
+    if (version == 0) { /* what a proxy says is no older data */
+        (void)ab_fail(&err, AB_ERR_PARSE,
+                      "GET %s: the response is not JSON of a list: it has no resourceVersion",
+                      w->of.resource->plural);
         trouble(w, DO_PROBE, &err, -1);
         return;
     }
-    uint64_t version = ab_kube_version(version_in(answer->body));
-    ab_span_free(doc);
     if (version >= w->version) {
         watch(w);
         set_interrupted(w, false);

@@ -116,6 +116,7 @@ static const store_place kubernetes_place = {
     .destroy = free,
     .status_counts = true,
     .has_schema = true,
+    .has_collector = true,
 };
 
 const store_place *const store_places[] = {&directory_place, &kubernetes_place, NULL};

@@ -24,6 +24,8 @@ typedef struct {
     /* Objects have a schema: unknown members are dropped, numbers are 64-bit integers or doubles.
      */
     bool has_schema;
+    /* A garbage collector removes the finalizer that a removal in the foreground adds. */
+    bool has_collector;
 } store_place;
 
 extern const store_place *const store_places[];

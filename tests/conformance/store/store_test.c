@@ -517,6 +517,8 @@ static void a_removal_in_the_foreground_ends_too(void **state)
     ab_store_remove(w->store, ab_str_of(w->key), NULL, AB_PROPAGATE_FOREGROUND, result_done, &r);
     wait_changes(w, AB_STORE_DELETED, w->key, 1);
     world_wait(w, result_ended, &r);
+    if (w->kind->has_collector)
+        assert_text(TEXT_AT(r.object, "metadata", "finalizers"), "[\"foregroundDeletion\"]");
     expect(r, AB_ERR_OK);
     world_free(w);
 }

@@ -181,6 +181,29 @@ class Reading(Case):
         store.change("seen", "b")
         self.assertEqual(sum(1 for line in store.lines if line.get("change") in ("deleted", "absent")), 0)
 
+    def test_what_is_no_list_is_neither_empty_nor_another_store(self):
+        """A proxy may say anything with 200."""
+        self.api.put("Application", "a", spec={"n": 1})
+        store = self.synced()
+
+        def told(word):
+            return sum(word in line.get("fault", "") for line in store.lines)
+        for body, limit, word in ((b'{"items": []}', "500", "not a valid watch event or list"),
+                                  (b'{"items": null, "metadata": {}}', "500", "not a valid watch event or list"),
+                                  (b'{"up": true}', "1", "no resourceVersion")):
+            self.api.await_watch(LIST)
+            before = told(word)
+            self.api.fault(lambda r, limit=limit: r.path.endswith(LIST) and r.query.get("limit") == limit,
+                           lambda r, body=body: r.answer(200, body), times=1)
+            if limit == "1":
+                self.api.cut()
+            else:
+                self.expire(store)
+            store.wait(word, lambda _, word=word, before=before: told(word) > before)
+        self.api.put("Application", "b", spec={"n": 1})
+        store.change("seen", "b")
+        self.assertEqual(store.order("replaced", "absent", "deleted"), [])
+
     def test_a_list_whose_next_page_is_too_old_begins_anew(self):
         for i in range(5):
             self.api.put("Application", f"a{i}", spec={"n": 1})
@@ -347,6 +370,21 @@ class Reading(Case):
                          ["interrupted", "replaced", "absent", "resumed"])
         told = store.order("interrupted", "replaced", "seen")
         self.assertEqual(told[told.index("interrupted"):][:2], ["interrupted", "replaced"])  # before anything of it is shown
+
+    def test_each_restore_from_a_backup_is_told(self):
+        self.api.put("Application", "kept", spec={"n": 0})
+        store = self.synced()
+        for version in (80, 60):
+            for path in (LIST, "/secrets"):
+                self.api.await_watch(path)
+            self.api.version = version
+            self.api.put("Application", "kept", spec={"n": version}, event=False)
+            self.api.cut()
+            store.change("seen", "kept", version)
+            told = store.order("interrupted", "replaced")
+            store.wait("resumed", lambda _: store.order("interrupted", "resumed")[-1] == "resumed")
+            self.assertEqual(told, ["interrupted", "replaced"] * (len(told) // 2))
+        self.assertEqual(store.order("replaced"), ["replaced"] * 2)
 
     def test_a_version_that_was_given_out_a_second_time_is_another_state(self):
         self.api.put("Application", "kept", spec={"n": 1})
@@ -602,6 +640,16 @@ class Writing(Case):
         self.assertEqual({store.end(call)["code"] for call in calls}, {"success"})
         self.assertLess(most(), 8)
 
+    def test_a_server_that_was_busy_is_asked_for_as_much_as_before(self):
+        store = self.synced("store.kubernetes.concurrency=2")
+        self.api.fault(lambda r: r.method == "POST",
+                       lambda r: r.refuse(429, "TooManyRequests", "later", headers=["Retry-After: 1"]), times=1)
+        self.assertEqual(store.call("create", application("busy"))["code"], "success")
+        most = self.gather(2, surely=2)
+        calls = [store.begin("create", application(f"a{i}")) for i in range(2)]
+        self.assertEqual({store.end(call)["code"] for call in calls}, {"success"})
+        self.assertEqual(most(), 2)
+
     def test_writes_of_one_object_go_one_by_one_in_order(self):
         store = self.synced()
         calls = [store.begin("apply", application("a", i)) for i in range(20)]
@@ -641,17 +689,19 @@ class Writing(Case):
 
     def test_only_who_names_the_object_says_that_it_is_not_there(self):
         # The kind is not served, or a proxy answers for an API server that it does not reach.
-        strangers = (b"404 page not found\n", b'{"type": "error", "status": "404", "message": "cluster not found"}',
-                     b'{"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such resource"}')
+        strangers = ((404, b"404 page not found\n"),
+                     (404, b'{"type": "error", "status": "404", "message": "cluster not found"}'),
+                     (404, b'{"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such resource"}'),
+                     (410, b"this cluster was removed\n"))
         self.api.put("Application", "a", spec={"n": 1})
         store = self.synced()
-        for body in strangers:
-            stop = self.api.fault(lambda r: r.path.endswith("/applications/a"), lambda r, body=body: r.answer(404, body))
+        for status, body in strangers:
+            stop = self.api.fault(lambda r: r.path.endswith("/applications/a"), lambda r, s=status, b=body: r.answer(s, b))
             for call in (("get", "Application/argocd/a"), ("remove", "Application/argocd/a"),
                          ("update", application("a", 2))):
                 end = store.call(*call)
                 self.assertEqual(end["code"], "peer or service not reachable", (call, body, end))
-                self.assertIn("404", end["text"])
+                self.assertIn(str(status), end["text"])
             stop()
         self.assertEqual(store.call("get", "Application/argocd/a")["object"]["spec"], {"n": 1})
         self.api.drop("Application", "a")

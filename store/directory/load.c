@@ -66,13 +66,17 @@ static void key_of(const ab_dir_item *it, const char *name, char out[AB_OBJECT_K
                    name);
 }
 
+/* What is wrong with a document may be its kind, namespace or name: it may be any of the file's
+ * objects, also one that was missing until now, as while an editor put this file into its place. */
 static void mark_missing(ab_dir *d, const ab_dir_item *it)
 {
+    const ab_stream *s = &it->stream;
+    bool whole = s->readable && s->fault_count == 0;
     ab_dir_entry *next = NULL;
     for (ab_dir_entry *e = it->file->entries; e != NULL; e = next) {
         next = e->next;
-        if (ab_stream_find(&it->stream, strrchr(e->key, '/') + 1) == NULL)
-            ab_dir_entry_set_missing(d, e, true);
+        if (!whole || ab_stream_find(s, strrchr(e->key, '/') + 1) == NULL)
+            ab_dir_entry_set_missing(d, e, whole);
     }
 }
 
@@ -133,6 +137,7 @@ static void note_text(ab_dir *d, ab_dir_item *it)
     }
     f->digest = it->digest;
     ab_dir_file_set_broken(d, f, it->stream.fault_count > 0);
+    mark_missing(d, it);
     if (it->code != AB_ERR_OK) {
         note_trouble(d, it, &it->err);
         return;
@@ -141,9 +146,6 @@ static void note_text(ab_dir *d, ab_dir_item *it)
         ab_dir_fault(d, f->path, &it->stream.faults[i]);
     if (it->stream.readable)
         f->documents = it->stream.documents;
-    /* What is wrong with a document may be its kind, namespace or name: it may be any of them. */
-    if (it->stream.readable && it->stream.fault_count == 0)
-        mark_missing(d, it);
 }
 
 static void claim_item(ab_dir *d, ab_dir_item *it)

@@ -79,6 +79,51 @@ static void a_file_that_a_full_disk_left_empty_is_a_fault(void **state)
     assert_fault((ab_str){"", 0}, "parse", "empty");
 }
 
+static bool clock_runs;
+
+static int64_t held_ms(void *arg)
+{
+    (void)arg;
+    return clock_runs ? 1000000 + ab_clock_mono_ms(&ab_clock_real) : 1000;
+}
+
+static int64_t held_us(void *arg)
+{
+    (void)arg;
+    return 1000000;
+}
+
+/* As vim does: the file is moved to a backup, which is seen, then written anew, and wrongly. */
+static void what_was_missing_for_a_moment_is_not_gone_when_its_file_is_broken(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"kind: [", "", "kind: Application\n---\nkind: 7\n"};
+    const ab_clock clock = {held_ms, held_us, NULL};
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        world *w = world_new_place(&directory_place);
+        w->clock = &clock;
+        clock_runs = false;
+        world_start(w);
+        person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
+        wait_changes(w, AB_STORE_UPDATED, KEY, 1);
+        person_renames(w, FILE_NAME, FILE_NAME "~");
+        for (ab_err code = AB_ERR_OK; code != AB_ERR_NOTFOUND;) {
+            result r = do_get(w, KEY);
+            code = r.code;
+            result_fini(&r);
+        }
+        person_writes(w, FILE_NAME, broken[i]);
+        world_wait_fault(w, FILE_NAME, "");
+        clock_runs = true;
+        assert_bystander_is_read(w);
+        wait_deletions(w);
+        assert_int_equal(count_changes(w, AB_STORE_DELETED, KEY), 0);
+        person_writes(w, FILE_NAME, manifest("guestbook", "{a: 2}"));
+        wait_changes(w, AB_STORE_UPDATED, KEY, 2);
+        world_free(w);
+    }
+}
+
 static void duplicate_keys_are_a_fault(void **state)
 {
     (void)state;
@@ -491,6 +536,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_truncated_manifest_is_a_fault_with_its_line),
         cmocka_unit_test(a_file_that_a_full_disk_left_empty_is_a_fault),
+        cmocka_unit_test(what_was_missing_for_a_moment_is_not_gone_when_its_file_is_broken),
         cmocka_unit_test(duplicate_keys_are_a_fault),
         cmocka_unit_test(invalid_utf8_is_a_fault),
         cmocka_unit_test(binary_rubbish_is_a_fault),

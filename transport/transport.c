@@ -152,10 +152,10 @@ ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err)
     return t->ops->add_agent(t, agent, err);
 }
 
-void ab_transport_remove_agent(ab_transport *t, const char *agent)
+bool ab_transport_remove_agent(ab_transport *t, const char *agent)
 {
     assert(t->env.role == AB_ROLE_PRINCIPAL);
-    t->ops->remove_agent(t, agent);
+    return t->ops->remove_agent(t, agent);
 }
 
 /* Without these a state event could be neither ordered nor replaced. */

@@ -113,6 +113,9 @@ typedef struct {
      * (schema/labels.h), any text. @param why  when not: what it is told, up to what to do about
      * it. An agent that is connected already: ab_transport_refuse */
     bool (*admits)(void *arg, const char *agent, const char *mode, ab_str labels, ab_error *why);
+    /** PRINCIPAL, over Kafka; may be NULL. Nothing is left of what was made for `agent`, which was
+     * removed: see remove_agent. */
+    void (*on_cleaned_up)(void *arg, const char *agent);
     /** PRINCIPAL, over gRPC; may be NULL. `agent`, which proved who it is, asks for its events, and
      * was not added (ab_transport_add_agent). It asks again and again. */
     void (*on_unserved)(void *arg, const char *agent);
@@ -185,8 +188,9 @@ typedef struct ab_transport_ops {
      * the background, where this transport is the one that makes it. Failing to is logged, with
      * what stays behind. Added again, the agent begins with new logs, never with some of the old:
      * an agent that runs sees RECREATED. Unknown: nothing happens.
+     * @return true: that goes on in the background; on_cleaned_up follows, unless it fails
      */
-    void (*remove_agent)(ab_transport *self, const char *agent);
+    bool (*remove_agent)(ab_transport *self, const char *agent);
     /**
      * Send one event to `agent` (at an agent: NULL, it goes up). STATE needs attributes
      * partitionkey, writerepoch and objversion. The transport takes its own reference.
@@ -276,7 +280,7 @@ void ab_transport_show_refused(ab_metrics *metrics, const char *agent, bool refu
 /* The ops by function call; contracts above each slot. */
 AB_MUST_USE ab_err ab_transport_start(ab_transport *t, ab_error *err);
 AB_MUST_USE ab_err ab_transport_add_agent(ab_transport *t, const char *agent, ab_error *err);
-void ab_transport_remove_agent(ab_transport *t, const char *agent);
+bool ab_transport_remove_agent(ab_transport *t, const char *agent);
 AB_MUST_USE ab_err ab_transport_send(ab_transport *t, const char *agent, ab_lane lane,
                                      ab_event *event, int64_t deadline_ms, ab_sent done, void *arg);
 void ab_transport_ack(ab_transport *t, ab_delivery *delivery, ab_verdict verdict);

@@ -68,6 +68,19 @@ static void forget_lines(const service *s, const char *agent)
         ab_map_drop(s->lines, lines);
 }
 
+void ab_principal_agents_cleaned_up(service *s, const char *agent)
+{
+    if (s->persisted.agents != NULL)
+        ab_persisted_agents_drop(&s->persisted, agent);
+}
+
+/* What is still to be cleaned up after it when this process ends is left to the next one. */
+static void remove_from_transport(service *s, const char *agent)
+{
+    if (!ab_transport_remove_agent(s->base.transport, agent))
+        ab_principal_agents_cleaned_up(s, agent);
+}
+
 static void on_removed(void *arg, const char *agent)
 {
     service *s = arg;
@@ -80,7 +93,7 @@ static void on_removed(void *arg, const char *agent)
     ab_app_meter_remove(&s->app_meter, agent);
     ab_fleet_remove(s->fleet, agent);
     ab_page_note(s->page, ab_str_of(agent), false);
-    ab_transport_remove_agent(s->base.transport, agent);
+    remove_from_transport(s, agent);
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
     forget_lines(s, agent);
@@ -99,12 +112,13 @@ static void forget(service *s, const char *agent)
     ab_error err = {0};
     ab_err e = ab_transport_add_agent(s->base.transport, agent, &err);
     if (e == AB_ERR_OK) {
-        ab_transport_remove_agent(s->base.transport, agent);
+        remove_from_transport(s, agent);
         AB_INFO(s->base.daemon->log, MAIN, "agent removed while no principal ran",
                 AB_KV("agent", agent));
     } else {
         AB_WARN(s->base.daemon->log, MAIN, "cannot clean up after a removed agent",
                 AB_KV("agent", agent), AB_KV("why", (const char *)err.text));
+        ab_persisted_agents_drop(&s->persisted, agent);
     }
 }
 
@@ -124,11 +138,12 @@ static void forget_gone(service *s, bool clean_up)
         if (ab_map_find(s->senders, i.key) != NULL)
             continue;
         snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(i.key));
-        if (clean_up)
+        if (clean_up) {
             forget(s, agent);
-        else
-            AB_INFO(s->base.daemon->log, MAIN, "agent is no longer listed: its state stays",
-                    AB_KV("agent", (const char *)agent));
+            continue;
+        }
+        AB_INFO(s->base.daemon->log, MAIN, "agent is no longer listed: its state stays",
+                AB_KV("agent", (const char *)agent));
         ab_persisted_agents_drop(&s->persisted, agent);
     }
 }

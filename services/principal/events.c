@@ -202,6 +202,11 @@ static void on_unserved(void *arg, const char *agent)
         ab_presence_log_note_unserved(s->presence_log, agent);
 }
 
+static void on_cleaned_up(void *arg, const char *agent)
+{
+    ab_principal_agents_cleaned_up(arg, agent);
+}
+
 static bool is_revoked(void *arg, const uint8_t *fingerprint)
 {
     const service *s = arg;
@@ -227,6 +232,7 @@ ab_transport_events ab_principal_events_of_transport(service *s)
         .on_side = on_side,
         .admits = ab_principal_agents_admit,
         .on_unserved = on_unserved,
+        .on_cleaned_up = on_cleaned_up,
         .is_revoked = is_revoked,
         .arg = s,
     };

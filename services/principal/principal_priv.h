@@ -29,6 +29,8 @@ void ab_principal_agents_block_certificates(service *s);
  * ran: what is kept for them is removed. Once per process, when the registry is known to be
  * complete and we know who we are. */
 void ab_principal_agents_clean_up(service *s);
+/** Nothing is left of this agent, which was removed. */
+void ab_principal_agents_cleaned_up(service *s, const char *agent);
 /** An agent says what it is. */
 void ab_principal_agents_note(service *s, const char *agent, const ab_peer *peer);
 /** May this agent work in the mode that it claims? As ab_transport_events.admits. */

@@ -9,9 +9,17 @@ void ab_grpc_call_free(ab_grpc_call *c)
     if (c->call != NULL || c->checking)
         return;
     TAILQ_REMOVE(&c->grpc->server.calls, c, at);
+    if (c->link != NULL)
+        ab_grpc_link_leave(c->link);
     free(c->texts);
     free(c->metadata);
     free(c);
+}
+
+void ab_grpc_call_join(ab_grpc_call *c, ab_grpc_link *l)
+{
+    c->link = l;
+    ab_grpc_link_use(l);
 }
 
 static bool copy_metadata(ab_grpc_call *c, const ab_rpc_request *request)

@@ -17,7 +17,7 @@ struct ab_grpc_call {
     size_t metadata_count;
     bool asked;                       /* unary: the request has come */
     bool checking;                    /* authentication is at work */
-    ab_grpc_link *link;               /* of all but unary calls */
+    ab_grpc_link *link;               /* of all but unary calls: ab_grpc_call_join */
     ab_compat *compat;                /* of a stream of an agent that is not argobus */
     bool paused;                      /* of a stream */
     LIST_HEAD(, ab_grpc_call) pushes; /* of a stream: calls of Push that say more on it */
@@ -37,6 +37,8 @@ ab_grpc_call *ab_grpc_call_accept(ab_grpc *g, ab_rpc_call *call, const ab_rpc_re
                                   const ab_rpc_handler *handler);
 /** Free it, unless it goes on or a login is under way for it. */
 void ab_grpc_call_free(ab_grpc_call *c);
+/** It has to do with this link until it is over. */
+void ab_grpc_call_join(ab_grpc_call *c, ab_grpc_link *l);
 /** ab_rpc_handler.on_end of a call that is nothing but a call. */
 void ab_grpc_call_on_end(void *arg, ab_rpc_status status, ab_str text);
 /** What authentication is told of the peer. Borrows from the call. */

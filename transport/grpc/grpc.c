@@ -129,6 +129,7 @@ static void on_tick(uv_timer_t *tick)
     g->base.certificate_is_new = false;
     for (ab_map_iter i = ab_map_first(g->compats); i.entry != NULL; ab_map_next(&i))
         ab_compat_tick(i.value);
+    ab_grpc_drop_over(g);
     if (is_principal(g))
         ab_grpc_server_tick(g);
     else
@@ -180,6 +181,7 @@ static ab_err grpc_init(ab_transport *self, const ab_transport_env *env, ab_erro
     g->compat_env = (ab_compat_env){.env = &self->env, .wake = wake, .arg = g};
     ab_link_init(&g->compat_env.woken);
     ab_link_init(&g->link_env.woken);
+    ab_link_init(&g->link_env.retired);
     g->links = ab_map_new();
     g->compats = ab_map_new();
     if (g->links == NULL || g->compats == NULL)
@@ -230,13 +232,14 @@ static ab_err grpc_add_agent(ab_transport *self, const char *agent, ab_error *er
     return AB_ERR_OK;
 }
 
-static void grpc_remove_agent(ab_transport *self, const char *agent)
+static bool grpc_remove_agent(ab_transport *self, const char *agent)
 {
     ab_grpc_link *l = link_of((ab_grpc *)self, agent);
     if (l == NULL)
-        return;
+        return false;
     ab_grpc_link_retire(l);
     ab_grpc_forget_compat((ab_grpc *)self, l);
+    return false;
 }
 
 static ab_err grpc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,

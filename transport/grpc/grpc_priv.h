@@ -2,8 +2,7 @@
  *
  * The transport behind its ops: grpc.c (ops, life cycle), peers.c (links), settings.c, server.c
  * (the principal's listener) with call.c, login.c, stream.c, live.c and side.c, client.c (the
- * agent's calls), client_live.c and client_side.c. A link is kept for every agent that was ever
- * served.
+ * agent's calls), client_live.c and client_side.c.
  */
 #pragma once
 
@@ -94,13 +93,15 @@ typedef struct ab_grpc {
 AB_MUST_USE ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings *out,
                                          ab_error *err);
 
-/** The link of this agent, served or not; NULL when there was none. */
+/** The link of this agent; NULL when there is none. One that is not served is kept for a while. */
 ab_grpc_link *ab_grpc_find(const ab_grpc *g, ab_str agent);
 /** The compatibility layer of this link, made when there is none. @return NULL when out of memory
  */
 ab_compat *ab_grpc_compat(ab_grpc *g, ab_grpc_link *l);
 /** The peer of this link is an argobus: what is known of another kind of peer is forgotten. */
 void ab_grpc_forget_compat(const ab_grpc *g, const ab_grpc_link *l);
+/** Free the links of agents that are gone, as soon as nobody has to do with them. */
+void ab_grpc_drop_over(ab_grpc *g);
 int64_t ab_grpc_now(const ab_grpc *g);
 /** Send `head` and then the data of `event` (may be NULL), which is not copied.
  *  @return as ab_rpc_send */

@@ -87,6 +87,6 @@ void ab_grpc_live_open(ab_grpc_call *c)
         ab_rpc_cancel(c->call);
         return;
     }
-    c->link = l;
+    ab_grpc_call_join(c, l);
     ab_grpc_link_attach_live(l, &ops, c);
 }

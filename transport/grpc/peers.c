@@ -50,6 +50,17 @@ void ab_grpc_forget_compat(const ab_grpc *g, const ab_grpc_link *l)
         ab_compat_reset(d);
 }
 
+void ab_grpc_drop_over(ab_grpc *g)
+{
+    ab_grpc_link *l = NULL;
+    while ((l = ab_grpc_link_find_over(&g->link_env)) != NULL) {
+        ab_str agent = ab_str_of(ab_grpc_link_agent(l));
+        ab_compat_free(ab_map_take(g->compats, agent));
+        (void)ab_map_take(g->links, agent);
+        ab_grpc_link_free(l);
+    }
+}
+
 /* Unlike an async handle it costs no system call, and all that calls this is on the loop's thread.
  */
 void ab_grpc_go_on(ab_grpc *g)

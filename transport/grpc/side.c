@@ -133,7 +133,9 @@ static bool has_stream(const ab_grpc_call *c)
 
 static void open_side(ab_grpc_call *c, ab_side_kind kind)
 {
-    c->link = ab_grpc_find(c->grpc, ab_str_of(c->identity.agent));
+    ab_grpc_link *l = ab_grpc_find(c->grpc, ab_str_of(c->identity.agent));
+    if (l != NULL)
+        ab_grpc_call_join(c, l);
     if (c->grpc->base.env.events.on_side == NULL) {
         ab_rpc_finish(c->call, AB_RPC_UNIMPLEMENTED, NULL);
         return;

@@ -129,7 +129,7 @@ static bool is_argobus(const ab_grpc_call *c)
 static void attach(ab_grpc_call *c, ab_grpc_link *l)
 {
     if (is_argobus(c)) {
-        c->link = l;
+        ab_grpc_call_join(c, l);
         ab_grpc_link_attach(l, &stream_ops, c);
         ab_grpc_forget_compat(c->grpc, l);
         return;
@@ -139,7 +139,7 @@ static void attach(ab_grpc_call *c, ab_grpc_link *l)
         ab_rpc_finish(c->call, AB_RPC_RESOURCE_EXHAUSTED, "out of memory");
         return;
     }
-    c->link = l;
+    ab_grpc_call_join(c, l);
     const ab_compat_peer peer = {.mode = ab_str_of(c->identity.mode), .namespace = AB_STR("")};
     ab_compat_open(c->compat, &stream_ops, c, &peer);
 }
@@ -219,7 +219,7 @@ void ab_grpc_stream_open_push(ab_grpc_call *c)
                       "events were pushed while a Subscribe stream is open");
         return;
     }
-    c->link = stream->link;
+    ab_grpc_call_join(c, stream->link);
     c->onto = stream;
     LIST_INSERT_HEAD(&stream->pushes, c, pushes_at);
     if (stream->paused)

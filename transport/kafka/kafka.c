@@ -291,12 +291,12 @@ static ab_err kafka_add_agent(ab_transport *self, const char *agent, ab_error *e
     return AB_ERR_OK;
 }
 
-static void kafka_remove_agent(ab_transport *self, const char *agent)
+static bool kafka_remove_agent(ab_transport *self, const char *agent)
 {
     ab_kafka *k = (ab_kafka *)self;
     ab_kafka_link *l = ab_kafka_link_find(k, agent);
     if (l == NULL)
-        return;
+        return false;
     bool ours = k->settings.topics == AB_TOPICS_CREATE;
     if (k->running && !ours)
         ab_kafka_commit(k);
@@ -304,6 +304,7 @@ static void kafka_remove_agent(ab_transport *self, const char *agent)
         ab_kafka_removal_want(l);
     ab_kafka_positions_leave(l);
     ab_kafka_link_remove(l);
+    return ours;
 }
 
 static ab_err kafka_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,

@@ -127,6 +127,17 @@ static void run(ab_kafka_job *job)
         r->error.code = delete_all(r, &r->error);
 }
 
+static void end(ab_kafka_removal *r)
+{
+    ab_kafka_link *l = ab_kafka_link_ref(r->link);
+    const ab_transport_events *up = &l->kafka->base.env.events;
+    bool gone = r->error.code == AB_ERR_OK && !r->called_off;
+    drop(r); /* the upcall may begin another */
+    if (gone && up->on_cleaned_up != NULL)
+        up->on_cleaned_up(up->arg, l->name);
+    ab_kafka_link_unref(l);
+}
+
 static void finish(ab_kafka_removal *r)
 {
     ab_kafka *k = r->link->kafka;
@@ -135,7 +146,7 @@ static void finish(ab_kafka_removal *r)
         AB_INFO(k->base.env.log, KAFKA, "topics of the removed agent deleted",
                 AB_KV("agent", r->link->name));
     if (deleted || r->called_off) {
-        drop(r);
+        end(r);
         return;
     }
     if (k->closed) /* see ab_kafka_removal_leave */

@@ -471,6 +471,21 @@ class ClusterSecrets(Fleet):
         self.principal.stop()
         self.assertNotIn("removed while no principal ran", self.principal.log.read_text())
 
+    def test_those_that_were_taken_away_while_it_ran_are_no_mistake_at_the_next_start(self):
+        agents = [f"w{i}" for i in range(1, 6)]
+        data = self.keep_data()
+        for agent in agents:
+            Objects(self.hub).write(cluster(agent))
+        self.principal.start()
+        persisted = lambda: (data / "agents").read_text().splitlines()[1:] if (data / "agents").exists() else []  # noqa: E731
+        wait_for("all are persisted", lambda: persisted() == agents)
+        self.take_away(*agents[1:])
+        wait_for("one is", lambda: persisted() == agents[:1])
+        self.principal.stop()
+        self.principal.start()
+        self.principal.stop()
+        self.assertNotIn("no longer listed", self.principal.log.read_text())
+
     def start_unserved(self):
         """The agent's topics are made when the principal serves it, so it is not ready before."""
         self.principal.start()

@@ -31,7 +31,8 @@ static uint64_t highest(uint64_t a, uint64_t b)
 static uint64_t new_epoch(ab_grpc_link *l, uint64_t seen)
 {
     uint64_t now = (uint64_t)ab_clock_wall_us(l->env->env->clock);
-    l->last_epoch = highest(now, highest(l->last_epoch, seen) + 1);
+    uint64_t used = highest(l->last_epoch, l->env->gone_epoch);
+    l->last_epoch = highest(now, highest(used, seen) + 1);
     return l->last_epoch;
 }
 

@@ -63,6 +63,7 @@ ab_err ab_grpc_link_new(ab_grpc_link_env *env, const char *agent, ab_grpc_link *
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for agent %s", agent);
     l->env = env;
     ab_link_init(&l->woken_at);
+    ab_link_init(&l->retired_at);
     begin_pending(l);
     ab_grpc_sendq_init(&l->queue, &l->down);
     l->received = (ab_rpc_budget){.max = env->queue_bytes, .parent = env->received};
@@ -75,7 +76,7 @@ ab_err ab_grpc_link_new(ab_grpc_link_env *env, const char *agent, ab_grpc_link *
     TAILQ_INIT(&l->acked);
     ab_buf_init(&l->acks, ACKS_CAP);
     ab_grpc_link_serve(l);
-    l->fresh = env->env->replay;
+    l->fresh = env->env->replay || env->gone_epoch > 0; /* a former link may have been its own */
     *out = l;
     return AB_ERR_OK;
 }
@@ -85,6 +86,9 @@ void ab_grpc_link_free(ab_grpc_link *l)
     if (l == NULL)
         return;
     ab_link_remove(&l->woken_at);
+    ab_link_remove(&l->retired_at);
+    if (l->last_epoch > l->env->gone_epoch)
+        l->env->gone_epoch = l->last_epoch;
     ab_grpc_outbound_fini(l);
     ab_grpc_inbound_fini(l);
     ab_pending_fini(&l->down);
@@ -99,6 +103,7 @@ const char *ab_grpc_link_agent(const ab_grpc_link *l)
 
 void ab_grpc_link_serve(ab_grpc_link *l)
 {
+    ab_link_remove(&l->retired_at);
     l->served = true;
     l->epoch = 0;
     ab_pending_pass(&l->down, AB_PENDING_UNKNOWN);
@@ -139,7 +144,34 @@ void ab_grpc_link_retire(ab_grpc_link *l)
     ab_metrics_drop_agent(l->env->env->metrics, ab_str_of(l->agent));
     l->metrics = (ab_grpc_link_metrics){0};
     cut(l, "this agent is no longer served");
+    ab_list_append(&l->env->retired, &l->retired_at);
     ab_grpc_tell_wake(l);
+}
+
+void ab_grpc_link_use(ab_grpc_link *l)
+{
+    l->calls++;
+}
+
+void ab_grpc_link_leave(ab_grpc_link *l)
+{
+    l->calls--;
+}
+
+static bool is_over(const ab_grpc_link *l)
+{
+    bool all_told = !ab_link_is_in_use(&l->woken_at) && STAILQ_EMPTY(&l->finished);
+    return l->calls == 0 && all_told && TAILQ_EMPTY(&l->open) && TAILQ_EMPTY(&l->live.open);
+}
+
+ab_grpc_link *ab_grpc_link_find_over(const ab_grpc_link_env *env)
+{
+    for (ab_list_iter i = ab_list_first(&env->retired); i.link != NULL; ab_list_next(&i)) {
+        ab_grpc_link *l = AB_LINK_OF(i.link, ab_grpc_link, retired_at);
+        if (is_over(l))
+            return l;
+    }
+    return NULL;
 }
 
 void ab_grpc_link_refuse(ab_grpc_link *l)

@@ -47,6 +47,8 @@ typedef struct {
      * ab_grpc_link_live_over what has become of it. Not called again before it is over. */
     void (*open_live)(void *arg, ab_grpc_link *l);
     ab_link woken;                /* the links with something to do; ab_link_init makes it empty */
+    ab_link retired;              /* those that are not served any more; so does it with this */
+    uint64_t gone_epoch;          /* highest of the links that were freed */
     ab_rpc_budget *received;      /* of what all links got and have not dealt with; shared */
     int64_t heartbeat_ms;         /* a stream is not silent for longer; 0 = it may be */
     int64_t heartbeat_timeout_ms; /* by which the peer's heartbeat may be late */
@@ -69,6 +71,13 @@ ab_pending *ab_grpc_link_pending(ab_grpc_link *l, ab_direction direction);
 /** Serve it no more, and forget what it sent. What waits ends as CLOSED; open deliveries may still
  * be acknowledged. */
 void ab_grpc_link_retire(ab_grpc_link *l);
+
+/** A call that has to do with the link begins, or is over. */
+void ab_grpc_link_use(ab_grpc_link *l);
+void ab_grpc_link_leave(ab_grpc_link *l);
+/** PRINCIPAL: a link that is not served, and that neither a call nor a delivery has to do with. An
+ * agent that is served again afterwards gets a new one: to be freed. @return NULL: there is none */
+ab_grpc_link *ab_grpc_link_find_over(const ab_grpc_link_env *env);
 
 /** PRINCIPAL: the agent may not stay connected; it is told why when it logs in again. */
 void ab_grpc_link_refuse(ab_grpc_link *l);

@@ -72,7 +72,9 @@ typedef struct {
 
 struct ab_grpc_link {
     ab_grpc_link_env *env;
-    ab_link woken_at; /* in env->woken */
+    ab_link woken_at;   /* in env->woken */
+    ab_link retired_at; /* in env->retired */
+    size_t calls;       /* that have to do with it */
     char agent[64];
     char source[96];      /* of our events */
     char peer_source[96]; /* that the peer's must have */

@@ -134,17 +134,18 @@ static ab_err inproc_add_agent(ab_transport *self, const char *agent, ab_error *
     return e;
 }
 
-static void inproc_remove_agent(ab_transport *self, const char *agent)
+static bool inproc_remove_agent(ab_transport *self, const char *agent)
 {
     ab_inproc_port *port = find_port((ab_inproc_endpoint *)self, agent);
     if (port == NULL)
-        return;
+        return false;
     port->removed = true;
     ab_inproc_log_reset(port->in);
     ab_inproc_log_reset(port->out);
     port->in->was_read = false;
     ab_inproc_port_detach(port);
     ab_inproc_line_wake_endpoint(port->endpoint);
+    return false;
 }
 
 static ab_err inproc_send(ab_transport *self, const char *agent, ab_lane lane, ab_event *event,

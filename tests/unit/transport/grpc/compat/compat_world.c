@@ -159,6 +159,7 @@ world *world_new(ab_role role, const char *mode)
     w->link_env = (ab_grpc_link_env){
         &w->env, 1u << 20, 1u << 20, &w->scratch, wake_link, w, .received = &w->received};
     ab_link_init(&w->link_env.woken);
+    ab_link_init(&w->link_env.retired);
     w->compat_env = (ab_compat_env){.env = &w->env, .wake = wake_compat, .arg = w};
     ab_link_init(&w->compat_env.woken);
     must(ab_grpc_link_new(&w->link_env, "w1", &w->link, NULL) == AB_ERR_OK);

@@ -220,6 +220,7 @@ static int setup(void **state)
                                      .arg = f,
                                      .received = &f->received};
     ab_link_init(&f->link_env.woken);
+    ab_link_init(&f->link_env.retired);
     open_link(f);
     hear_hello(f);
     *state = f;
@@ -449,6 +450,36 @@ static void an_agent_that_was_forgotten_is_told_so(void **state)
     assert_false(f->fresh);
     serve_again(f);
     assert_true(f->fresh);
+}
+
+/* Or one would be kept for each name that was ever served. */
+static void a_link_is_over_when_nobody_has_to_do_with_it(void **state)
+{
+    fixture *f = *state;
+    take_sized(f, 1, 2);
+    ab_grpc_link_use(f->link);
+    assert_null(ab_grpc_link_find_over(&f->link_env));
+    ab_grpc_link_retire(f->link);
+    (void)ab_grpc_link_run_woken(&f->link_env, 1);
+    assert_null(ab_grpc_link_find_over(&f->link_env));
+    ab_grpc_link_leave(f->link);
+    assert_null(ab_grpc_link_find_over(&f->link_env));
+    ab_grpc_link_ack(f->open[0], AB_VERDICT_APPLIED);
+    (void)ab_grpc_link_run_woken(&f->link_env, 1);
+    assert_ptr_equal(ab_grpc_link_find_over(&f->link_env), f->link);
+    ab_grpc_link_serve(f->link);
+    assert_null(ab_grpc_link_find_over(&f->link_env));
+}
+
+static void a_new_link_of_an_agent_that_was_forgotten_is_told_so(void **state)
+{
+    fixture *f = *state;
+    const uint64_t epoch = f->epoch;
+    ab_grpc_link_free(f->link);
+    open_link(f);
+    ab_grpc_link_run(f->link);
+    assert_true(f->fresh);
+    assert_true(f->epoch > epoch);
 }
 
 /* A list has one epoch for all of its versions. */
@@ -734,6 +765,8 @@ int main(void)
         CASE(who_says_hello_as_another_agent_is_turned_away),
         CASE(what_was_dealt_with_between_two_streams_is_told_as_the_newer_reads_it),
         CASE(an_agent_that_was_forgotten_is_told_so),
+        CASE(a_link_is_over_when_nobody_has_to_do_with_it),
+        CASE(a_new_link_of_an_agent_that_was_forgotten_is_told_so),
         CASE(what_is_of_two_epochs_is_acknowledged_in_two_lists),
         CASE(what_others_take_is_left_to_them),
         CASE(nothing_is_taken_before_the_hello),

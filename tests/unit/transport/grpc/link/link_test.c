@@ -37,8 +37,7 @@ typedef struct side {
     int events;
     int gaps[3];
     int ready;
-    int ups;
-    int downs;
+    int ups, downs;
     int caught_up;
     int writable;
     int done;
@@ -245,6 +244,7 @@ static void begin(side *s, ab_role role)
     s->link_env =
         (ab_grpc_link_env){&s->env, 4096, 2048, &s->scratch, wake, s, .received = &s->received};
     ab_link_init(&s->link_env.woken);
+    ab_link_init(&s->link_env.retired);
     assert_int_equal(ab_grpc_link_new(&s->link_env, "w1", &s->link, NULL), AB_ERR_OK);
 }
 

@@ -202,6 +202,7 @@ static void begin(lab *w, ab_role role)
                                      .open_live = open_live,
                                      .received = &w->received};
     ab_link_init(&w->link_env.woken);
+    ab_link_init(&w->link_env.retired);
     assert_int_equal(ab_grpc_link_new(&w->link_env, "w1", &w->link, NULL), AB_ERR_OK);
     ab_grpc_link_attach(w->link, &ops, &w->stream);
     ab_grpc_link_run(w->link);

@@ -97,6 +97,7 @@ static void on_removed(void *arg, const char *agent)
     ab_recipients_forget(s->recipients, agent);
     (void)ab_map_take(s->claimed_modes, ab_str_of(agent));
     forget_lines(s, agent);
+    ab_holds_forget(s->holds, agent);
     ab_presence_log_forget(s->presence_log, agent);
     ab_metrics_drop_agent(s->base.daemon->metrics, ab_str_of(agent));
     AB_INFO(s->base.daemon->log, MAIN, "agent is no longer served", AB_KV("agent", agent));

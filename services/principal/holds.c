@@ -180,6 +180,13 @@ void ab_holds_note(ab_holds *h, const char *agent, size_t count, const char *tok
         ab_map_drop(h->agents, hold);
 }
 
+void ab_holds_forget(ab_holds *h, const char *agent)
+{
+    struct hold *hold = ab_map_find(h->agents, ab_str_of(agent));
+    if (hold != NULL)
+        ab_map_drop(h->agents, hold);
+}
+
 void ab_holds_tick(ab_holds *h)
 {
     int64_t now = ab_clock_mono_ms(h->env.clock);

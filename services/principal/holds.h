@@ -29,6 +29,8 @@ void ab_holds_use(ab_holds *h, ab_store *store);
 /** So many deletions are held back for the agent, 0: none is any more. @param token  confirms them
  */
 void ab_holds_note(ab_holds *h, const char *agent, size_t count, const char *token);
+/** The agent is served no more: nothing is said of it any more. */
+void ab_holds_forget(ab_holds *h, const char *agent);
 /** An Event lasts an hour: as long as something is held it is written again. */
 void ab_holds_tick(ab_holds *h);
 /** Lines for /readyz; nothing when nothing is held. */

@@ -3,6 +3,7 @@
 """A managed agent, end to end: what a user does at the hub and what happens at the agent, and back."""
 import os
 import pathlib
+import signal
 import subprocess
 import unittest
 import unittest.mock
@@ -225,6 +226,15 @@ class Managed(Fleet):
         self.annotate_cluster(token)
         wait_for("they are deleted", lambda: not self.spoke.names("argocd"))
         wait_for("nothing is held", lambda: self.principal.metric("argobus_deletions_held") == 0)
+        self.assertEqual(self.principal.get("/readyz"), "ok\n")
+
+    def test_of_an_agent_that_is_taken_away_nothing_is_held(self):
+        self.many(30)
+        (self.folder / "hub" / "w1").rename(self.folder / "aside")
+        wait_for("the guard holds", lambda: "held back" in (self.principal.get("/readyz") or ""))
+        self.principal.configure({**self.principal_config(), "agents": []})
+        self.principal.process.send_signal(signal.SIGHUP)
+        wait_for("the series are gone", lambda: not self.principal.series("argobus_deletions_held"))
         self.assertEqual(self.principal.get("/readyz"), "ok\n")
 
     def test_argobusctl_finds_the_principal_without_set_up(self):

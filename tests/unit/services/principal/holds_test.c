@@ -147,6 +147,18 @@ static void it_is_told_again_before_the_event_expires(void **state)
                   "agent w2: 1 deletions are held back, confirm with cafecafe");
 }
 
+static void of_an_agent_that_is_gone_nothing_is_told_any_more(void **state)
+{
+    (void)state;
+    ab_holds_note(t.holds, "w1", 30, "deadbeef");
+    ab_holds_forget(t.holds, "w1");
+    ab_holds_forget(t.holds, "w2");
+    t.ms += HOUR_MS;
+    ab_holds_tick(t.holds);
+    assert_int_equal(t.events, 1);
+    assert_readyz("");
+}
+
 static void in_destination_mapping_the_event_is_in_the_principals_namespace(void **state)
 {
     (void)state;
@@ -173,6 +185,7 @@ int main(void)
         T(a_hold_is_an_event_in_the_agents_namespace_and_a_line),
         T(that_it_is_over_is_told_once),
         T(it_is_told_again_before_the_event_expires),
+        T(of_an_agent_that_is_gone_nothing_is_told_any_more),
         T(in_destination_mapping_the_event_is_in_the_principals_namespace),
         T(a_folder_gets_no_events),
     };

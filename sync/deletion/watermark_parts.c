@@ -83,14 +83,25 @@ static void move_to(ab_watermark_line *line, ab_watermark_part *part)
     put_into(line, part);
 }
 
+static void drop(ab_watermark_parts *m, ab_watermark_line *line)
+{
+    leave_part(line);
+    ab_map_drop(m->lines, line);
+}
+
+static bool is_spare(const ab_watermark_line *line)
+{
+    return line->owner == NULL && !line->due && !line->writing && !line->run.distrusted;
+}
+
 void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line)
 {
     line->owner = NULL;
     ab_link_remove(&line->in_waiting);
-    if (line->due || line->writing || line->run.distrusted || !ab_watermark_is_empty(&line->sent))
-        return;
-    leave_part(line);
-    ab_map_drop(m->lines, line);
+    if (is_spare(line) && ab_watermark_is_empty(&line->sent))
+        drop(m, line);
+    else if (line->part != NULL)
+        ab_list_append(&line->part->lines, &line->in_part); /* who left last is kept longest */
 }
 
 /* --- which part --- */
@@ -110,8 +121,33 @@ static ab_watermark_part *room_from(ab_watermark_parts *m, size_t number)
     return &m->part[number];
 }
 
+static bool drop_spare(ab_watermark_parts *m, const ab_watermark_part *part)
+{
+    for (ab_list_iter i = ab_list_first(&part->lines); i.link != NULL; ab_list_next(&i)) {
+        ab_watermark_line *line = AB_LINK_OF(i.link, ab_watermark_line, in_part);
+        if (!is_spare(line))
+            continue;
+        drop(m, line);
+        return true;
+    }
+    return false;
+}
+
+/* Before there is another part, an agent that is gone is forgotten. */
+static void make_room(ab_watermark_parts *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->part[i].count < AB_WATERMARK_AGENTS_MAX)
+            return;
+    for (size_t i = 0; i < m->count; i++)
+        if (drop_spare(m, &m->part[i]))
+            return;
+}
+
 void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line)
 {
+    if (line->part == NULL && m->listed)
+        make_room(m);
     if (line->part == NULL)
         put_into(line, room_from(m, 0));
     if (line->due) /* the store may have shown its part only after something was sent */
@@ -130,11 +166,11 @@ static void give_what_is_too_much(ab_watermark_parts *m, ab_watermark_part *part
 
 void ab_watermark_parts_assign(ab_watermark_parts *m)
 {
-    m->listed = true;
     for (ab_map_iter i = ab_map_first(m->lines); i.entry != NULL; ab_map_next(&i))
         ab_watermark_parts_place(m, i.value);
     for (size_t i = 0; i < m->count; i++)
         give_what_is_too_much(m, &m->part[i]);
+    m->listed = true;
     ab_watermark_parts_tend(&m->part[0]);
 }
 

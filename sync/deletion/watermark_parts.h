@@ -85,10 +85,12 @@ AB_MUST_USE ab_err ab_watermark_parts_list(ab_watermark_parts *m, size_t number,
 void ab_watermark_parts_assign(ab_watermark_parts *m);
 /** The line of an agent, made if need be. @return NULL when out of memory */
 ab_watermark_line *ab_watermark_parts_line(ab_watermark_parts *m, ab_str agent);
-/** The line gets a part, unless it has one. What was sent before it had one is to be written. */
+/** The line gets a part, unless it has one. What was sent before it had one is to be written. Where
+ * all parts are full, the line of an agent that is not served is dropped for it, if there is one.
+ */
 void ab_watermark_parts_place(ab_watermark_parts *m, ab_watermark_line *line);
-/** The agent of this line is served no more. The line stays, if it says anything or is to: what the
- * agent was sent is covered all the same. */
+/** The agent of this line is served no more. The line stays, if it says anything or is to, until
+ * its place is needed: what the agent was sent is covered all the same. */
 void ab_watermark_parts_leave(ab_watermark_parts *m, ab_watermark_line *line);
 /** Have it in the list of those with something to do, or not. */
 void ab_watermark_parts_tend(ab_watermark_part *part);

@@ -288,6 +288,55 @@ static void what_a_part_said_before_it_was_shown_again_is_no_more(void **state)
     ab_watermark_parts_fini(&parts);
 }
 
+/* One that was sent something. */
+static ab_watermark_line *join(ab_watermark_parts *parts, const char *agent, size_t number)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "%s%zu", agent, number);
+    ab_watermark_line *line = ab_watermark_parts_line(parts, ab_str_of(name));
+    assert_non_null(line);
+    line->owner = parts;
+    line->sent.all = (ab_version){1, 1};
+    ab_watermark_parts_place(parts, line);
+    return line;
+}
+
+static void those_that_are_gone_take_the_place_of_none_that_come(void **state)
+{
+    ab_watermark_parts parts;
+    (void)state;
+    assert_int_equal(ab_watermark_parts_init(&parts, (ab_asker){0}), AB_ERR_OK);
+    ab_watermark_parts_assign(&parts);
+    (void)join(&parts, "stays", 0);
+    for (size_t i = 0; i < 3 * AB_WATERMARK_AGENTS_MAX; i++)
+        ab_watermark_parts_leave(&parts, join(&parts, "goes", i));
+    assert_int_equal(parts.count, 1);
+    assert_int_equal(ab_map_count(parts.lines), AB_WATERMARK_AGENTS_MAX);
+    assert_non_null(ab_map_find(parts.lines, AB_STR("stays0")));
+    assert_non_null(ab_map_find(parts.lines, AB_STR("goes1499")));
+    assert_null(ab_map_find(parts.lines, AB_STR("goes0")));
+    ab_watermark_parts_fini(&parts);
+}
+
+static void none_is_dropped_that_is_served_or_not_yet_written(void **state)
+{
+    ab_watermark_parts parts;
+    (void)state;
+    assert_int_equal(ab_watermark_parts_init(&parts, (ab_asker){0}), AB_ERR_OK);
+    ab_watermark_parts_assign(&parts);
+    for (size_t i = 0; i < AB_WATERMARK_AGENTS_MAX; i++) {
+        ab_watermark_line *line = join(&parts, "w", i);
+        line->due = i % 3 == 0;
+        line->run.distrusted = i % 3 == 1;
+        if (i % 3 < 2)
+            ab_watermark_parts_leave(&parts, line);
+    }
+    (void)join(&parts, "x", 0);
+    assert_int_equal(parts.count, 2);
+    assert_int_equal(ab_map_count(parts.lines), AB_WATERMARK_AGENTS_MAX + 1);
+    ab_watermark_parts_fini(&parts);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, teardown)
 
 int main(void)
@@ -304,6 +353,8 @@ int main(void)
         T(other_parts_are_not_read_for_a_deletion),
         T(a_change_writes_the_part_of_its_agent),
         cmocka_unit_test(what_a_part_said_before_it_was_shown_again_is_no_more),
+        cmocka_unit_test(those_that_are_gone_take_the_place_of_none_that_come),
+        cmocka_unit_test(none_is_dropped_that_is_served_or_not_yet_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "event/codec_kafka.h"
 
+#include "base/core/rfc3339.h"
 #include "event/codec_json.h"
 #include "event/draft_priv.h"
-#include "event/value_priv.h"
 #include "schema/attributes.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ typedef struct {
     ab_str epoch;
     ab_str version;
     char target[TARGET_SIZE]; /* the kind in lower case; empty: none */
-    char time[AB_VALUE_TIME_MAX];
+    char time[AB_RFC3339_MAX];
 } implied;
 
 /** `kind` ends where the subject begins. */
@@ -59,9 +59,9 @@ static void put_target(ab_str kind, char out[TARGET_SIZE])
     out[len] = '\0';
 }
 
-static void put_time(int64_t ms, char out[AB_VALUE_TIME_MAX])
+static void put_time(int64_t ms, char out[AB_RFC3339_MAX])
 {
-    if (ms <= 0 || !ab_value_time_format(ms / 1000, (int32_t)(ms % 1000) * 1000000, out))
+    if (ms <= 0 || !ab_rfc3339_format(ms / 1000, (int32_t)(ms % 1000) * 1000000, out))
         out[0] = '\0';
 }
 
@@ -111,7 +111,7 @@ static int64_t time_ms_of(const ab_event *e)
 {
     int64_t seconds;
     int32_t nanos;
-    if (!ab_value_time_parse(ab_event_attr(e, AB_CE_TIME), &seconds, &nanos) || seconds < 0)
+    if (!ab_rfc3339_parse(ab_event_attr(e, AB_CE_TIME), &seconds, &nanos) || seconds < 0)
         return 0;
     return seconds * 1000 + nanos / 1000000;
 }

@@ -2,6 +2,7 @@
 #include "event/codec_protobuf.h"
 
 #include "base/core/base64.h"
+#include "base/core/rfc3339.h"
 #include "event/draft_priv.h"
 #include "event/value_priv.h"
 #include "schema/attributes.h"
@@ -71,7 +72,7 @@ static ab_err set_time(value *v, ab_str text, ab_pb_arena *arena)
     if (t == NULL)
         return arena->status;
     io__cloudevents__v1__timestamp__init(t);
-    (void)ab_value_time_parse(text, &t->seconds, &t->nanos);
+    (void)ab_rfc3339_parse(text, &t->seconds, &t->nanos);
     v->ce_timestamp = t;
     return AB_ERR_OK;
 }
@@ -210,8 +211,8 @@ static ab_err add_bytes(decoder *d, ab_str name, ProtobufCBinaryData bytes)
 
 static ab_err add_time(decoder *d, ab_str name, const timestamp *t)
 {
-    char text[AB_VALUE_TIME_MAX];
-    if (!ab_value_time_format(t->seconds, t->nanos, text))
+    char text[AB_RFC3339_MAX];
+    if (!ab_rfc3339_format(t->seconds, t->nanos, text))
         return ab_fail(d->err, AB_ERR_INVALID, "attribute %.*s: the time is out of range",
                        AB_STR_ARG(name));
     return add_converted(d, name, ab_str_of(text), AB_ATTR_TIMESTAMP);

@@ -11,12 +11,12 @@
 #include "live/resource/logs.h"
 
 #include "base/core/clock.h"
+#include "base/core/rfc3339.h"
 #include "live/resource/query.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A node's clock may be behind ours by so much. What is shown for it is older than what was asked
  * for, and nothing is missing. */
@@ -69,20 +69,12 @@ static void remember(ab_resource_logs *l, ab_str stamp, const ab_digest *digest)
         memcpy(l->newest, l->stamp, sizeof(l->newest));
 }
 
-/* RFC 3339, of any zone. What cannot be read is in the far future. */
+/* What cannot be read is in the far future. */
 static int64_t seconds_of(ab_str stamp)
 {
-    struct tm parts = {0};
-    char text[AB_RESOURCE_STAMP_MAX];
-    char *end = NULL;
-    (void)snprintf(text, sizeof(text), "%.*s", AB_STR_ARG(stamp));
-    const char *zone = strptime(text, "%Y-%m-%dT%H:%M:%S", &parts);
-    if (zone == NULL)
-        return INT64_MAX;
-    zone += strspn(zone, ".0123456789");
-    long hours = strtol(zone, &end, 10) % 100;
-    long minutes = *end == ':' ? strtol(end + 1, NULL, 10) % 100 : 0;
-    return (int64_t)timegm(&parts) - hours * 3600 - (*zone == '-' ? -minutes : minutes) * 60;
+    int64_t seconds;
+    int32_t nanos;
+    return ab_rfc3339_parse(stamp, &seconds, &nanos) ? seconds : INT64_MAX;
 }
 
 /* Whether lines of before this one, the first, are missing. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/kubernetes/access/exec_credential.h"
+#include "base/core/rfc3339.h"
 #include "base/json/document.h"
 #include "store/kubernetes/access/access_cert.h"
 #include "store/kubernetes/access/access_file.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Three files, escaped. */
 #define OUTPUT_MAX (8 * (size_t)AB_KUBE_FILE_MAX)
@@ -30,34 +30,14 @@ static ab_err take(const cJSON *status, const char *name, char **out, ab_error *
     return *out != NULL ? AB_ERR_OK : ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", name);
 }
 
-/* "Z", "+02:00", perhaps after a fraction. */
-static bool read_offset(const char *text, int64_t *out_s)
-{
-    if (*text == '.')
-        text += 1 + strspn(text + 1, "0123456789");
-    *out_s = 0;
-    if (strcmp(text, "Z") == 0)
-        return true;
-    if (strlen(text) != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':')
-        return false;
-    uint64_t hours = 0;
-    uint64_t minutes = 0;
-    if (ab_str_to_u64((ab_str){text + 1, 2}, &hours) != AB_ERR_OK ||
-        ab_str_to_u64((ab_str){text + 4, 2}, &minutes) != AB_ERR_OK)
-        return false;
-    *out_s = (int64_t)(hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
-    return true;
-}
-
-/* RFC 3339, as Kubernetes writes times. */
+/* As Kubernetes writes times. */
 static bool read_time(const char *text, int64_t *out_us)
 {
-    struct tm tm = {0};
-    int64_t offset_s = 0;
-    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (rest == NULL || !read_offset(rest, &offset_s))
+    int64_t seconds;
+    int32_t nanos;
+    if (!ab_rfc3339_parse(ab_str_of(text), &seconds, &nanos))
         return false;
-    *out_us = ((int64_t)timegm(&tm) - offset_s) * 1000000;
+    *out_us = seconds * 1000000;
     return true;
 }
 

@@ -89,6 +89,9 @@
 #define AB_NAME_GPG_KEYS "argocd-gpg-keys-cm"
 /* Argo CD's name of the cluster that it runs in; no agent has it. */
 #define AB_NAME_LOCAL_CLUSTER "in-cluster"
+/* Of an Application: when a user approved that resources with Prune=confirm or Delete=confirm are
+ * deleted. It counts for what began before, or then. */
+#define AB_ANN_DELETION_APPROVED "argocd.argoproj.io/deletion-approved"
 /* Of a cluster Secret: an application-controller leaves the cluster alone. */
 #define AB_ANN_SKIP_RECONCILE "argocd.argoproj.io/skip-reconcile"
 /* Of an Application: what it deployed is deleted with it. May go on with a slash and how. */

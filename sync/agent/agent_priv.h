@@ -41,6 +41,7 @@ struct ab_agent_object {
     char *uid;      /* of the source; NULL when unknown */
     bool remapped;  /* the source is in the principal's own namespace */
     bool orphan;    /* it ended, or is to go, and what it deployed stays */
+    bool approved;  /* it is to go, and its user approved that what is to be confirmed goes, too */
     bool restored;  /* it is from before the start, or of a log that was replaced; nothing has said
                        or shown since that it is so */
     bool outdated;  /* and what is here names another: nothing is done until the log is read, or the
@@ -86,6 +87,7 @@ struct ab_agent_object {
     ab_digest next_hash, next_principal;
     bool next_remapped;
     bool next_orphan;
+    bool next_approved;
     bool out_of_date; /* counted in agent->out_of_date */
     bool unsaved;     /* counted in agent->unsaved */
     bool owed;        /* counted in agent->owed */
@@ -144,6 +146,8 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key);
 void ab_agent_object_fini(void *value);
 /** Learn what agent.data has of it. @return NOMEM; it is not recalled then */
 AB_MUST_USE ab_err ab_agent_recall(ab_agent_object *o, const ab_received_state *row);
+/** Has the user of what is deleted with what it deployed approved that? */
+bool ab_agent_is_approved(const ab_received_state *row);
 /** Is it nothing any more but what agent.data has of it? It is forgotten then, and recalled if need
  * be: names come and go for as long as the agent runs. */
 bool ab_agent_is_over(const ab_agent_object *o);

@@ -5,6 +5,7 @@
 #include "sync/agent/agent_priv.h"
 
 #include "schema/attributes.h"
+#include "sync/object/application.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -66,6 +67,16 @@ ab_agent_object *ab_agent_object_for(ab_agent *a, ab_str key)
     return o;
 }
 
+bool ab_agent_is_approved(const ab_received_state *row)
+{
+    ab_object *desired = NULL;
+    if (!row->deleting || row->orphan || ab_object_parse(row->desired, &desired, NULL) != AB_ERR_OK)
+        return false;
+    bool approved = ab_app_is_deletion_approved(desired);
+    ab_object_unref(desired);
+    return approved;
+}
+
 ab_err ab_agent_recall(ab_agent_object *o, const ab_received_state *row)
 {
     ab_digest principal = {0};
@@ -85,6 +96,7 @@ ab_err ab_agent_recall(ab_agent_object *o, const ab_received_state *row)
     o->hash = row->hash;
     o->remapped = row->remapped;
     o->orphan = row->orphan;
+    o->approved = ab_agent_is_approved(row);
     ab_agent_add_source(o);
     return AB_ERR_OK;
 }
@@ -154,7 +166,7 @@ bool ab_agent_is_up_to_date(const ab_agent_object *o)
     case SOURCE_LIVE:
         return ab_agent_is_refused(o) || (o->exists && !o->deleting && reconciled);
     case SOURCE_DELETING:
-        return o->exists && o->deleting;
+        return o->exists && o->deleting && (!o->approved || reconciled);
     case SOURCE_ENDED:
         return o->exists ? o->deleting || reconciled : o->agent->listed;
     }

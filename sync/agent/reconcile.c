@@ -31,8 +31,27 @@ static void end_cascade(ab_agent_object *o)
     o->source = SOURCE_ENDED;
 }
 
+/* A user approves the deletion at the principal. Argo CD asks whether that was after the deletion
+ * here, which may have begun later, and by another clock. */
+static void pass_approval(ab_agent_object *o, const ab_object *local)
+{
+    bool ours = o->uid != NULL && ab_str_is(ab_object_annotation(local, AB_ANN_SOURCE_UID), o->uid);
+    ab_str deleted = ab_span_plain(ab_object_meta(local, "deletionTimestamp"));
+    if (!ours || ab_app_is_deletion_approved(local)) {
+        o->reconciled = o->digest;
+        return;
+    }
+    ab_reconcile_edit(&o->record, local,
+                      &(ab_app_edit){.annotations = {{AB_ANN_DELETION_APPROVED, deleted}},
+                                     .annotation_count = 1});
+}
+
 static void decide_deleting(ab_agent_object *o, const ab_object *local)
 {
+    if (o->deleting) {
+        pass_approval(o, local);
+        return;
+    }
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
         if (!o->orphan || !ab_agent_drop_cascade(o, local))
             ab_agent_remove(o, local, true);
@@ -70,7 +89,8 @@ void ab_agent_decide(ab_agent_object *o, ab_object *local)
     }
     if (o->was_managed)
         decide_was_managed(o, local);
-    if (o->was_managed || o->deleting || ab_agent_is_outdated(o, local))
+    bool waits = o->deleting && o->source != SOURCE_DELETING;
+    if (o->was_managed || waits || ab_agent_is_outdated(o, local))
         return;
     if (o->source == SOURCE_LIVE)
         ab_agent_apply_desired(o, local);

@@ -16,6 +16,7 @@ static ab_err set_next(ab_agent_object *o, enum source source, const ab_received
     o->next_source = source;
     o->next_remapped = received->remapped;
     o->next_orphan = received->orphan;
+    o->next_approved = ab_agent_is_approved(received);
     o->next_hash = received->hash;
     o->next_principal = (ab_digest){0};
     ab_err e = ab_str_replace(&o->next_uid, received->uid);
@@ -200,6 +201,7 @@ static void take_effect(ab_agent_object *o)
     o->source = o->next_source;
     o->remapped = o->next_remapped;
     o->orphan = o->next_orphan;
+    o->approved = o->next_approved;
     o->restored = ab_version_cmp(o->version, o->agent->gone) <= 0;
     o->outdated = false;
     free(o->uid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sync/object/application.h"
 
+#include "base/core/rfc3339.h"
 #include "schema/attributes.h"
 #include "sync/object/copy.h"
 
@@ -55,4 +56,15 @@ ab_err ab_app_report(const ab_object *local, ab_buf *out)
     ab_spanw_member(&w, ab_span_get(root, "status"));
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
+}
+
+bool ab_app_is_deletion_approved(const ab_object *o)
+{
+    int64_t deleted, approved;
+    int32_t fraction; /* the API server's times have none */
+    return ab_rfc3339_parse(ab_span_plain(ab_object_meta(o, "deletionTimestamp")), &deleted,
+                            &fraction) &&
+           ab_rfc3339_parse(ab_object_annotation(o, AB_ANN_DELETION_APPROVED), &approved,
+                            &fraction) &&
+           approved >= deleted;
 }

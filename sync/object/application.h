@@ -31,6 +31,9 @@ typedef struct {
 } ab_app_edit;
 /** Has it a finalizer with which Argo CD deletes what it deployed? */
 bool ab_app_deletes_resources(const ab_object *o);
+/** Is it being deleted, and has a user approved that since? As Argo CD sees it: an approval from
+ * before the deletion is one of something else. */
+bool ab_app_is_deletion_approved(const ab_object *o);
 /** The object with these changes, all else as it is. */
 AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out);
 

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """With a real Argo CD at the agent: what is asked for at the hub is really deployed."""
+import datetime
+import time
+
 import pytest
 import yaml
 from argocd import argocd_dev
 from daemons import wait_for
-from objects import CASCADE, REFRESH, annotations, project
+from objects import APPROVED, CASCADE, REFRESH, annotations, project
 
 
 pytestmark = pytest.mark.parametrize("shared_fleet", ["namespace"], indirect=True)
@@ -16,8 +19,12 @@ JOB = {
 }
 
 
-def config_map(value):
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "deployed"}, "data": {"value": value}}
+def config_map(value, name="deployed", **annotations):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "annotations": annotations}, "data": {"value": value}}
+
+
+def to_confirm():
+    return config_map("one", **{"argocd.argoproj.io/sync-options": "Delete=confirm,Prune=confirm"})
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,7 @@ def deploy(fleet, argocd):
     yield lambda url: fleet.application("deployed", source={"repoURL": url, "path": "app",
                                                                      "targetRevision": "main"})
     fleet.spokes["w1"].delete("ConfigMap", "default", "deployed")
+    fleet.spokes["w1"].delete("ConfigMap", "default", "other")
     fleet.spokes["w1"].delete("Job", "default", "never-ends")
 
 
@@ -89,3 +97,46 @@ def test_a_cascade_delete_at_the_hub_prunes_what_was_deployed(fleet, deploy, rep
     app.goes()
     assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None
     wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat()
+
+
+def deployed(app):
+    app.edit({"metadata": {"finalizers": [CASCADE]}, "operation": {"sync": {}}})
+    app.reports(lambda s: s["sync"]["status"] == "Synced" and s["operationState"]["phase"] == "Succeeded" and
+                any(r.get("requiresDeletionConfirmation") for r in s["resources"]), "it is deployed, and is to be asked about")
+    return app
+
+
+@pytest.mark.parametrize("away", (False, True), ids=("connected", "away"))
+def test_a_deletion_that_waits_goes_on_when_it_is_confirmed_at_the_hub(fleet, deploy, repository, away):
+    app = deployed(deploy(repository(to_confirm())))
+    if away:
+        fleet.agents["w1"].stop()
+    app.delete()
+    if not away:
+        wait_for("the deletion is under way at the agent", lambda: app.spoke()["metadata"].get("deletionTimestamp"))
+        fleet.probe()
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")
+    app.edit({"metadata": {"annotations": {APPROVED: now()}}})
+    if away:
+        began = int(time.time())
+        wait_for("another second", lambda: int(time.time()) > began + 1)  # of which the deletion at the agent is
+        fleet.start("w1")
+    app.goes()
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None
+    wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+def test_what_is_to_be_pruned_goes_when_that_is_confirmed_at_the_hub(fleet, deploy, repository):
+    app = deployed(deploy(repository(to_confirm(), config_map("one", "other"))))
+    repository(config_map("one", "other"))
+    app.edit({"operation": {"sync": {"prune": True}}})
+    app.reports(lambda s: s["operationState"]["phase"] == "Running" and
+                "pruning confirmation" in s["operationState"]["message"], "the sync waits")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")
+    app.edit({"metadata": {"annotations": {APPROVED: now()}}})
+    app.reports(lambda s: s["operationState"]["phase"] == "Succeeded", "the sync goes on")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None

@@ -2,7 +2,7 @@
 """Deletions at the hub that wait for what Argo CD deletes first."""
 import pytest
 from daemons import wait_for
-from objects import CASCADE
+from objects import APPROVED, CASCADE, annotations
 
 
 @pytest.fixture
@@ -32,6 +32,19 @@ def test_a_cascade_ends_though_the_agent_was_away_meanwhile(fleet, app):
     fleet.agents["w1"].stop()
     app.finish_deletion()
     fleet.agents["w1"].start()
+    wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+def test_an_approval_at_the_hub_reaches_a_deletion_that_waits_for_it(fleet, app):
+    app.delete()
+    wait_for("the deletion is under way at the agent", lambda: app.spoke()["metadata"].get("deletionTimestamp"))
+    app.edit({"metadata": {"annotations": {APPROVED: app.hub()["metadata"]["deletionTimestamp"]}}})
+    wait_for("it is approved there", lambda: APPROVED in annotations(app.spoke()))
+    local = app.spoke()["metadata"]
+    assert local["annotations"][APPROVED] == local["deletionTimestamp"]
+    assert CASCADE in local["finalizers"]
+    app.finish_deletion()
+    app.goes()
     wait_for("it is gone at the hub", lambda: app.hub() is None)
 
 

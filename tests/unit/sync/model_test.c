@@ -4,6 +4,7 @@
  * that comes back from a backup.
  */
 #include "schema/attributes.h"
+#include "sync/object/application.h"
 #include "tests/unit/sync/world/history.h"
 
 #include <setjmp.h>
@@ -21,6 +22,7 @@ struct desired {
     ab_version version;
     char uid[24]; /* "": it is gone */
     bool ends;    /* it is gone, or is to go, and nothing of it was lost */
+    bool approved;
 };
 
 /* What is to be remembered of one history. */
@@ -89,6 +91,17 @@ static void check_cascade(const ab_object *before)
         broken("what it deployed is deleted, which its user wanted to keep");
 }
 
+/* Argo CD deletes then what somebody wanted to be asked about. */
+static void check_approval(const ab_object *before, const ab_object *after)
+{
+    const struct desired *desired = desired_in_effect(app_of(after));
+    if (has_in(after, "annotations", AB_ANN_DELETION_APPROVED, NULL) ||
+        (before != NULL && !has_in(before, "annotations", AB_ANN_DELETION_APPROVED, NULL)))
+        return;
+    if (desired == NULL || !desired->approved)
+        broken("a deletion is approved at the agent which nobody approved");
+}
+
 /* It loses what says that it follows another, and nothing else. */
 static void check_copy(const ab_object *before, const ab_object *after)
 {
@@ -105,6 +118,8 @@ static void on_local_write(const ab_object *before, const ab_object *after)
     }
     if (before != NULL && after != NULL && ab_object_deleting(after) && !ab_object_deleting(before))
         check_cascade(before);
+    if (after != NULL)
+        check_approval(before, after);
     if (before != NULL &&
         (after == NULL || (ab_object_deleting(after) && !ab_object_deleting(before)))) {
         check_deletion(before);
@@ -167,6 +182,7 @@ static void note_desired(int app, const ab_event *event)
         assert_int_equal(ab_object_parse(ab_event_data(event), &o, NULL), AB_ERR_OK);
     if (o != NULL)
         snprintf(desired->uid, sizeof(desired->uid), "%.*s", AB_STR_ARG(ab_object_uid(o)));
+    desired->approved = o != NULL && ab_app_is_deletion_approved(o);
     desired->ends = (o == NULL || ab_object_deleting(o)) && own.lost_uid[app][0] == '\0';
     ab_object_unref(o);
 }
@@ -213,6 +229,14 @@ static void user_deletes(int app)
         own.orphan_uid[app][0] = '\0'; /* what the former one of its name deployed is its own */
     trace("user deletes", ab_str_of(hub_key(app)));
     fake_store_erase(m.w.hub, hub_key(app));
+}
+
+static void user_approves_deletion(int app)
+{
+    static const char *const times[] = {"2026-01-01T00:00:00Z", "2026-01-01T01:00:05+01:00",
+                                        "2025-01-01T00:00:00Z"};
+    if (hub(app) != NULL && ab_object_deleting(hub(app)))
+        set_in(m.w.hub, hub_key(app), "annotations", AB_ANN_DELETION_APPROVED, times[below(3)]);
 }
 
 /* As `argocd app delete --cascade=false`. */
@@ -448,6 +472,7 @@ static void (*const actions[])(int app) = {
     position_is_lost,
     agent_data_goes_back,
     local_copies,
+    user_approves_deletion,
 };
 
 /* --- rest --- */
@@ -505,6 +530,8 @@ static void check(void)
 static void begin(void)
 {
     memset(&own, 0, sizeof(own));
+    if (m.seed % 2 == 0)
+        fake_store_set_time(m.w.local, "2026-01-01T01:00:00Z");
     m.w.policy.adopt = below(2) == 0;
     m.w.policy.upsert = below(2) == 0;
     for (int app = 0; app < NAMES; app++)

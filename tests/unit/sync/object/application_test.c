@@ -7,12 +7,15 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#define HEAD "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
-#define ID   "\"name\":\"a\",\"namespace\":\"w1\""
+#define HEAD           "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{"
+#define DELETED        ",\"deletionTimestamp\":\"2026-01-02T03:04:05Z\""
+#define APPROVED(when) ",\"annotations\":{\"" AB_ANN_DELETION_APPROVED "\":\"" when "\"}"
+#define ID             "\"name\":\"a\",\"namespace\":\"w1\""
 
 /* Text that must pass through byte for byte. */
 #define ODD                                                                                        \
@@ -227,6 +230,34 @@ static void an_error_that_is_over_leaves_no_condition(void **state)
     assert_error_status("{\"conditions\":[" CONDITION "],\"n\":1}", NULL, "{\"n\":1}");
 }
 
+/* As Argo CD compares them. */
+static void a_deletion_is_approved_since_it_began(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *meta;
+        bool approved;
+    } cases[] = {
+        {DELETED APPROVED("2026-01-02T03:04:05Z"), true},
+        {DELETED APPROVED("2026-01-02T03:04:05.123Z"), true},
+        {DELETED APPROVED("2026-01-02T05:04:05+02:00"), true},
+        {DELETED APPROVED("2026-01-02T03:04:05+02:00"), false},
+        {DELETED APPROVED("2026-01-02T03:04:04.999Z"), false},
+        {DELETED APPROVED("true"), false},
+        {DELETED APPROVED(""), false},
+        {DELETED, false},
+        {APPROVED("2026-01-02T03:04:05Z"), false},
+        {",\"deletionTimestamp\":\"x\"" APPROVED("2026-01-02T03:04:05Z"), false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[512];
+        snprintf(text, sizeof(text), HEAD ID "%s}}", cases[i].meta);
+        ab_object *o = sample_object(text);
+        assert_int_equal(ab_app_is_deletion_approved(o), cases[i].approved);
+        ab_object_unref(o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +275,7 @@ int main(void)
         cmocka_unit_test(an_error_is_a_condition_beside_those_of_others),
         cmocka_unit_test(an_error_is_degraded_where_health_says_nothing),
         cmocka_unit_test(an_error_that_is_over_leaves_no_condition),
+        cmocka_unit_test(a_deletion_is_approved_since_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

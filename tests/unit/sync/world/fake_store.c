@@ -47,6 +47,7 @@ struct fake_store {
     uint64_t last_uid;
     uint64_t changes_made;
     uint64_t reads;
+    const char *time;
     bool open;
     fake_events events;
     struct job *jobs;
@@ -86,6 +87,7 @@ fake_store *fake_store_new(void)
     assert_true(s != NULL);
     s->objects = ab_map_new();
     assert_true(s->objects != NULL);
+    s->time = DELETED_AT;
     return s;
 }
 
@@ -104,6 +106,11 @@ void fake_store_free(fake_store *s)
 void fake_store_number_from(fake_store *s, uint64_t first)
 {
     s->last_uid = first - 1;
+}
+
+void fake_store_set_time(fake_store *s, const char *time)
+{
+    s->time = time;
 }
 
 void fake_store_close(fake_store *s)
@@ -153,7 +160,7 @@ struct server_meta {
     ab_str uid;
     uint64_t version;
     int64_t generation;
-    bool deleting;
+    ab_str deleted_at; /* absent: it is not being deleted */
 };
 
 static bool is_in(ab_str name, const char *const *list)
@@ -179,8 +186,8 @@ static void write_meta(ab_spanw *w, ab_spanv metadata, const struct server_meta 
     ab_spanw_key_str(w, "resourceVersion", ab_str_of(version));
     ab_spanw_key(w, AB_STR("generation"));
     ab_spanw_int(w, m->generation);
-    if (m->deleting)
-        ab_spanw_key_str(w, "deletionTimestamp", AB_STR(DELETED_AT));
+    if (m->deleted_at.ptr != NULL)
+        ab_spanw_key_str(w, "deletionTimestamp", m->deleted_at);
     ab_spanw_object_end(w);
 }
 
@@ -214,6 +221,11 @@ static int64_t generation_of(const ab_object *o)
     return generation;
 }
 
+static ab_str deleted_at(const ab_object *o)
+{
+    return ab_span_plain(ab_object_meta(o, "deletionTimestamp"));
+}
+
 static void store(fake_store *s, const char *key, ab_object *after)
 {
     void *old = NULL;
@@ -235,9 +247,12 @@ static void write_object(fake_store *s, const ab_object *content, ab_spanv statu
     char uid[24];
     const char *key = ab_object_key(content);
     const ab_object *before = fake_store_find(s, key);
-    struct server_meta m = {.generation = 1, .version = s->last_version + 1, .deleting = deleting};
+    struct server_meta m = {.generation = 1, .version = s->last_version + 1};
     snprintf(uid, sizeof(uid), "uid-%" PRIu64, s->last_uid + 1);
     m.uid = before == NULL ? ab_str_of(uid) : ab_object_uid(before);
+    if (deleting)
+        m.deleted_at =
+            before != NULL && ab_object_deleting(before) ? deleted_at(before) : ab_str_of(s->time);
     if (before == NULL) {
         s->last_uid++;
     } else {
@@ -313,7 +328,7 @@ void fake_store_reword(fake_store *s, const ab_object *object)
     assert_true(before != NULL);
     struct server_meta m = {.uid = ab_object_uid(before),
                             .generation = generation_of(before),
-                            .deleting = ab_object_deleting(before)};
+                            .deleted_at = deleted_at(before)};
     assert_int_equal(ab_str_to_u64(ab_object_version(before), &m.version), AB_ERR_OK);
     ab_object *same = compose(object, ab_object_field(before, "status"), &m);
     assert_true(ab_span_same(ab_object_json(before), ab_object_json(same)));

@@ -35,6 +35,9 @@ fake_store *fake_store_new(void);
 void fake_store_free(fake_store *s);
 /** Uids of new objects have numbers from `first` on, so that no other store has them. */
 void fake_store_number_from(fake_store *s, uint64_t first);
+/** What is deleted from now on has this deletionTimestamp, which is static; until then
+ * 2026-01-01T00:00:00Z. */
+void fake_store_set_time(fake_store *s, const char *time);
 
 /** Begin to watch: a SEEN of each object, then SYNCED, are waiting then. */
 void fake_store_open(fake_store *s, const fake_events *events);

@@ -3,6 +3,7 @@
 
 #include "schema/attributes.h"
 #include "sync/deletion/watermark.h"
+#include "sync/object/application.h"
 #include "tests/unit/sync/world/lot.h"
 
 #include <setjmp.h>
@@ -381,10 +382,19 @@ void controller_reports(int app)
     set_field(m.w.local, local_key(app), "status", status);
 }
 
+/* Somebody wanted to be asked, and has answered at the hub. */
+static bool waits_for_approval(int app)
+{
+    const ab_object *h = hub(app), *l = local(app);
+    return h != NULL && ab_app_is_deletion_approved(h) && ab_app_deletes_resources(h) &&
+           ab_object_deleting(l) && !ab_app_is_deletion_approved(l) &&
+           ab_str_eq(ab_object_annotation(l, AB_ANN_SOURCE_UID), ab_object_uid(h));
+}
+
 /* @return false when there is nothing to do */
 static bool controller_works(int app)
 {
-    if (local(app) == NULL)
+    if (local(app) == NULL || waits_for_approval(app))
         return false;
     if (ab_object_deleting(local(app)))
         drop_finalizers(m.w.local, local_key(app));

@@ -10,17 +10,15 @@
 static ab_err take_line(ab_auth_login *l, const char *path, ab_error *err)
 {
     ab_text_lines lines = {.rest = ab_buf_str(&l->secret)};
-    ab_str line = AB_STR_NONE;
-    (void)ab_text_lines_next(&lines, &line);
-    const char *colon = line.len == 0 ? NULL : memchr(line.ptr, ':', line.len);
-    if (colon == NULL)
+    ab_str password = AB_STR_NONE;
+    (void)ab_text_lines_next(&lines, &password);
+    ab_str user = ab_str_cut(&password, ':');
+    if (password.ptr == NULL)
         return ab_fail(err, AB_ERR_CONFIG,
                        "grpc.auth.userpass.file: %s: expected user:password in the first line",
                        path);
-    ab_str user = {line.ptr, (size_t)(colon - line.ptr)};
     l->credentials[0] = (ab_auth_credential){AB_STR("clientid"), user};
-    l->credentials[1] =
-        (ab_auth_credential){AB_STR("clientsecret"), {colon + 1, line.len - user.len - 1}};
+    l->credentials[1] = (ab_auth_credential){AB_STR("clientsecret"), password};
     l->credential_count = 2;
     return AB_ERR_OK;
 }

@@ -87,11 +87,10 @@ static ab_err parse_lines(ab_passwords *p, ab_str text, ab_error *err)
     while (ab_text_lines_next(&lines, &line)) {
         if (line.len == 0 || line.ptr[0] == '#' || ab_str_starts(line, "//"))
             continue;
-        const char *colon = memchr(line.ptr, ':', line.len);
-        if (colon == NULL)
+        ab_str hash = line;
+        ab_str user = ab_str_cut(&hash, ':');
+        if (hash.ptr == NULL)
             return ab_fail(err, AB_ERR_PARSE, "line %zu: expected user:hash", lines.number);
-        ab_str user = {line.ptr, (size_t)(colon - line.ptr)};
-        ab_str hash = {colon + 1, line.len - user.len - 1};
         ab_err e = add_user(p, user, hash, lines.number, err);
         if (e != AB_ERR_OK)
             return e;

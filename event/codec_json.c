@@ -19,13 +19,12 @@ static bool is_json_type(ab_str media_type)
     static const char *const endings[] = {"/json", "+json"};
     if (media_type.ptr == NULL)
         return true;
-    const char *semicolon = memchr(media_type.ptr, ';', media_type.len);
-    size_t len = semicolon == NULL ? media_type.len : (size_t)(semicolon - media_type.ptr);
-    while (len > 0 && media_type.ptr[len - 1] == ' ')
-        len--;
+    ab_str type = ab_str_cut(&media_type, ';');
+    while (type.len > 0 && type.ptr[type.len - 1] == ' ')
+        type.len--;
     for (size_t i = 0; i < 2; i++) {
         size_t n = strlen(endings[i]);
-        if (len > n && strncasecmp(media_type.ptr + len - n, endings[i], n) == 0)
+        if (type.len > n && strncasecmp(type.ptr + type.len - n, endings[i], n) == 0)
             return true;
     }
     return false;

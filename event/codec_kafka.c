@@ -20,10 +20,8 @@
 static ab_str subject_of(ab_str key)
 {
     bool object = key.len > 0 && key.ptr[0] >= 'A' && key.ptr[0] <= 'Z';
-    const char *slash = object ? memchr(key.ptr, '/', key.len) : NULL;
-    if (slash == NULL || slash + 1 == key.ptr + key.len)
-        return AB_STR_NONE;
-    return (ab_str){slash + 1, key.len - (size_t)(slash + 1 - key.ptr)};
+    (void)ab_str_cut(&key, '/');
+    return object && key.len > 0 ? key : AB_STR_NONE;
 }
 
 /** Take the digits behind the last dot off `s`. @return them; empty when there are none */
@@ -198,9 +196,9 @@ static ab_err decode_structured(const ab_record *r, ab_str content_type, ab_even
 
 static ab_err add_header(ab_event_draft *d, const ab_header *h, ab_error *err)
 {
-    if (h->value.len == 0 || !ab_str_starts(h->name, CE_PREFIX))
+    ab_str name = ab_str_after(h->name, CE_PREFIX);
+    if (h->value.len == 0 || name.ptr == NULL)
         return AB_ERR_OK;
-    ab_str name = {h->name.ptr + strlen(CE_PREFIX), h->name.len - strlen(CE_PREFIX)};
     return ab_draft_add(d, name, h->value, AB_ATTR_STRING, err);
 }
 

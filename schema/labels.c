@@ -21,48 +21,28 @@ static bool is_name(ab_str s)
     return true;
 }
 
-/* @param end  where the part before `c` ends; NULL: there is no `c` */
-static ab_str split(ab_str s, char c, const char **end)
-{
-    *end = s.len == 0 ? NULL : memchr(s.ptr, c, s.len);
-    return *end == NULL ? s : (ab_str){s.ptr, (size_t)(*end - s.ptr)};
-}
-
-static ab_str after(ab_str s, const char *end)
-{
-    return (ab_str){end + 1, (size_t)(s.ptr + s.len - end - 1)};
-}
-
 /* RFC 1123: labels with dots between. */
 static bool is_subdomain(ab_str s)
 {
-    const char *end;
-    if (s.len > PREFIX_MAX_LEN)
-        return false;
-    do {
-        if (!ab_str_is_dns_label(split(s, '.', &end)))
-            return false;
-        s = end == NULL ? s : after(s, end);
-    } while (end != NULL);
-    return true;
+    bool good = s.len <= PREFIX_MAX_LEN;
+    while (good && s.ptr != NULL)
+        good = ab_str_is_dns_label(ab_str_cut(&s, '.'));
+    return good;
 }
 
 bool ab_label_is_valid(ab_str key, ab_str value)
 {
-    const char *slash;
-    ab_str prefix = split(key, '/', &slash);
-    bool good = slash == NULL ? is_name(key) : is_subdomain(prefix) && is_name(after(key, slash));
+    ab_str name = key;
+    ab_str prefix = ab_str_cut(&name, '/');
+    bool good = name.ptr == NULL ? is_name(key) : is_subdomain(prefix) && is_name(name);
     return good && value.ptr != NULL && (value.len == 0 || is_name(value));
 }
 
 bool ab_labels_next(ab_str *rest, ab_str *key, ab_str *value)
 {
-    const char *end, *equals;
     if (rest->len == 0)
         return false;
-    ab_str label = split(*rest, ',', &end);
-    *rest = end == NULL ? AB_STR("") : after(*rest, end);
-    *key = split(label, '=', &equals);
-    *value = equals == NULL ? AB_STR_NONE : after(label, equals);
+    *value = ab_str_cut(rest, ',');
+    *key = ab_str_cut(value, '=');
     return true;
 }

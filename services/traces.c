@@ -74,11 +74,7 @@ static void describe(const ab_traces *t, ab_trace_span *span, ab_str agent, cons
 static ab_str agent_of(const ab_traces *t, const ab_event *event)
 {
     ab_str source = ab_event_attr(event, AB_CE_SOURCE);
-    size_t skip = sizeof(AB_SOURCE_AGENT) - 1;
-    if (t->agent != NULL)
-        return ab_str_of(t->agent);
-    return ab_str_starts(source, AB_SOURCE_AGENT) ? (ab_str){source.ptr + skip, source.len - skip}
-                                                  : AB_STR_NONE;
+    return t->agent != NULL ? ab_str_of(t->agent) : ab_str_after(source, AB_SOURCE_AGENT);
 }
 
 static void tell_write(ab_traces *t, const ab_trace_context *apply, const ab_trace_outcome *outcome)

@@ -99,10 +99,9 @@ static ab_value *find_map(const ab_config *c, ab_str name, ab_str *key)
 {
     for (size_t i = 0; i < c->count; i++) {
         const ab_option *o = c->values[i].option;
-        size_t len = strlen(o->name);
-        if (o->kind == AB_OPT_MAP && name.len > len + 1 && ab_str_starts(name, o->name) &&
-            name.ptr[len] == '.') {
-            *key = (ab_str){name.ptr + len + 1, name.len - len - 1};
+        ab_str rest = ab_str_after(name, o->name);
+        if (o->kind == AB_OPT_MAP && rest.len > 1 && rest.ptr[0] == '.') {
+            *key = ab_str_skip(rest, 1);
             return &c->values[i];
         }
     }

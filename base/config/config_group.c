@@ -72,18 +72,13 @@ static ab_err add_item(const ab_option *o, ab_group *g, ab_str item, ab_error *e
 ab_err ab_value_list_from_text(ab_value *v, ab_str text, ab_error *err)
 {
     ab_group g = {0};
-    while (text.len > 0) {
-        const char *comma = memchr(text.ptr, ',', text.len);
-        size_t len = comma == NULL ? text.len : (size_t)(comma - text.ptr);
-        ab_err e = add_item(v->option, &g, (ab_str){text.ptr, len}, err);
-        if (e == AB_ERR_OK && comma != NULL && len + 1 == text.len)
-            e = add_item(v->option, &g, AB_STR(""), err);
+    ab_str rest = text.len == 0 ? AB_STR_NONE : text;
+    while (rest.ptr != NULL) {
+        ab_err e = add_item(v->option, &g, ab_str_cut(&rest, ','), err);
         if (e != AB_ERR_OK) {
             ab_group_fini(&g);
             return e;
         }
-        len += comma != NULL;
-        text = (ab_str){text.ptr + len, text.len - len};
     }
     return ab_value_set_group(v, &g, err);
 }

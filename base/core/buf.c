@@ -12,6 +12,18 @@
 #define DNS_LABEL_MAX     63
 #define DNS_SUBDOMAIN_MAX 253
 
+ab_str ab_str_cut(ab_str *rest, char c)
+{
+    ab_str part = *rest;
+    const char *end = part.len == 0 ? NULL : memchr(part.ptr, c, part.len);
+    *rest = AB_STR_NONE;
+    if (end == NULL)
+        return part;
+    size_t len = (size_t)(end - part.ptr);
+    *rest = ab_str_skip(part, len + 1);
+    return (ab_str){part.ptr, len};
+}
+
 int ab_str_cmp(ab_str a, ab_str b)
 {
     size_t shorter = a.len < b.len ? a.len : b.len;

@@ -58,6 +58,21 @@ static inline bool ab_str_starts(ab_str s, const char *prefix)
     return s.ptr != NULL && s.len >= len && memcmp(s.ptr, prefix, len) == 0;
 }
 
+/** What stands behind its first `len` bytes; there must be as many. */
+static inline ab_str ab_str_skip(ab_str s, size_t len)
+{
+    return (ab_str){s.ptr + len, s.len - len};
+}
+
+/** What stands behind `prefix`; absent when `s` does not begin with it. */
+static inline ab_str ab_str_after(ab_str s, const char *prefix)
+{
+    return ab_str_starts(s, prefix) ? ab_str_skip(s, strlen(prefix)) : AB_STR_NONE;
+}
+
+/** Cut what stands before the first `c` off `rest`, and `c` itself. Without one that is all there
+ * is, and `rest` is absent then. */
+ab_str ab_str_cut(ab_str *rest, char c);
 /** Order by bytes, shorter first where one begins the other; for qsort and sorted output. */
 int ab_str_cmp(ab_str a, ab_str b);
 /** NUL-terminated copy, owned by the caller (free()); NULL when out of memory or `s` is absent. */

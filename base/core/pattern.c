@@ -45,11 +45,6 @@ void ab_patterns_free(ab_patterns *p)
     free(p);
 }
 
-static ab_str skip(ab_str s, size_t len)
-{
-    return (ab_str){s.ptr + len, s.len - len};
-}
-
 /* Bytes of the character at the start of `s`, which is not empty; a broken one is taken as a byte.
  */
 static size_t char_length(ab_str s)
@@ -83,7 +78,7 @@ static size_t step_length(ab_str glob)
         return class_length(glob);
     if (glob.ptr[0] != '\\')
         return char_length(glob);
-    return glob.len == 1 ? 0 : 1 + char_length(skip(glob, 1));
+    return glob.len == 1 ? 0 : 1 + char_length(ab_str_skip(glob, 1));
 }
 
 static bool class_has(ab_str class, uint32_t c)
@@ -92,15 +87,15 @@ static bool class_has(ab_str class, uint32_t c)
     bool negated = in.ptr[0] == '!' || in.ptr[0] == '^';
     bool found = false;
     if (negated)
-        in = skip(in, 1);
+        in = ab_str_skip(in, 1);
     while (in.len > 0) {
         uint32_t first = char_at(in);
         uint32_t last = first;
-        in = skip(in, char_length(in));
+        in = ab_str_skip(in, char_length(in));
         if (in.len > 1 && in.ptr[0] == '-') {
-            in = skip(in, 1);
+            in = ab_str_skip(in, 1);
             last = char_at(in);
-            in = skip(in, char_length(in));
+            in = ab_str_skip(in, char_length(in));
         }
         found = found || (first <= c && c <= last);
     }
@@ -115,7 +110,7 @@ static bool step_takes(ab_str step, ab_str text)
     if (step.ptr[0] == '[')
         return class_has(step, char_at(text));
     if (step.ptr[0] == '\\')
-        step = skip(step, 1);
+        step = ab_str_skip(step, 1);
     return char_at(step) == char_at(text);
 }
 
@@ -126,7 +121,7 @@ static bool match_plain(ab_str glob, ab_str text)
     ab_str star_text = AB_STR_NONE; /* not yet taken by the last star */
     for (;;) {
         if (glob.len > 0 && glob.ptr[0] == '*') {
-            glob = skip(glob, 1);
+            glob = ab_str_skip(glob, 1);
             after_star = glob;
             star_text = text;
             continue;
@@ -135,13 +130,13 @@ static bool match_plain(ab_str glob, ab_str text)
             return true;
         size_t step = glob.len == 0 ? 0 : step_length(glob);
         if (step > 0 && text.len > 0 && step_takes((ab_str){glob.ptr, step}, text)) {
-            glob = skip(glob, step);
-            text = skip(text, char_length(text));
+            glob = ab_str_skip(glob, step);
+            text = ab_str_skip(text, char_length(text));
             continue;
         }
         if (after_star.ptr == NULL || star_text.len == 0)
             return false;
-        star_text = skip(star_text, char_length(star_text));
+        star_text = ab_str_skip(star_text, char_length(star_text));
         glob = after_star;
         text = star_text;
     }
@@ -152,7 +147,7 @@ static size_t alternative_length(ab_str s)
 {
     size_t at = 0;
     while (at < s.len && s.ptr[at] != ',' && s.ptr[at] != '}') {
-        size_t step = step_length(skip(s, at));
+        size_t step = step_length(ab_str_skip(s, at));
         if (step == 0)
             return s.len;
         at += step;
@@ -167,11 +162,11 @@ static size_t brace_length(ab_str glob, size_t *alternatives)
     size_t at = 1;
     *alternatives = 0;
     for (;;) {
-        size_t len = alternative_length(skip(glob, at));
+        size_t len = alternative_length(ab_str_skip(glob, at));
         if (at + len >= glob.len)
             return 0;
         ab_str inside = {glob.ptr + at, len};
-        for (size_t i = 0; i < inside.len; i += step_length(skip(inside, i)))
+        for (size_t i = 0; i < inside.len; i += step_length(ab_str_skip(inside, i)))
             if (inside.ptr[i] == '{')
                 return 0;
         ++*alternatives;
@@ -198,16 +193,16 @@ static size_t glob_choices(ab_str glob, const char **why)
         *why = "too many combinations of braces";
         if (choices > CHOICES_MAX)
             return 0;
-        glob = skip(glob, len);
+        glob = ab_str_skip(glob, len);
     }
     return choices;
 }
 
 static ab_str alternative(ab_str brace, size_t number)
 {
-    ab_str at = skip(brace, 1);
+    ab_str at = ab_str_skip(brace, 1);
     for (; number > 0; number--)
-        at = skip(at, alternative_length(at) + 1);
+        at = ab_str_skip(at, alternative_length(at) + 1);
     return (ab_str){at.ptr, alternative_length(at)};
 }
 
@@ -225,7 +220,7 @@ static ab_str expand(ab_str glob, size_t choice, char out[LENGTH_MAX])
         choice /= alternatives;
         memcpy(out + used, part.ptr, part.len);
         used += part.len;
-        glob = skip(glob, len);
+        glob = ab_str_skip(glob, len);
     }
     return (ab_str){out, used};
 }
@@ -277,7 +272,7 @@ static size_t bracket_length(ab_str re)
     if (at < re.len && re.ptr[at] == ']')
         at++;
     while (at < re.len && re.ptr[at] != ']') {
-        ab_str rest = skip(re, at);
+        ab_str rest = ab_str_skip(re, at);
         const char *end = ab_str_starts(rest, "[:") ? memmem(rest.ptr, rest.len, ":]", 2) : NULL;
         at += end == NULL ? 1 : (size_t)(end - rest.ptr) + 2;
     }
@@ -289,7 +284,9 @@ static bool repeats_a_repetition(ab_str re)
 {
     bool repeated = false;
     for (size_t at = 0; at < re.len;) {
-        size_t len = re.ptr[at] == '\\' ? 2 : re.ptr[at] == '[' ? bracket_length(skip(re, at)) : 1;
+        size_t len = re.ptr[at] == '\\'  ? 2
+                     : re.ptr[at] == '[' ? bracket_length(ab_str_skip(re, at))
+                                         : 1;
         bool repeats = len == 1 && memchr("*+?{", re.ptr[at], 4) != NULL;
         if (repeats && repeated)
             return true;
@@ -317,7 +314,7 @@ static const char *regex_fault(ab_str re)
                    "[[:space:]] for \\s";
         if (re.ptr[i] == '(' && next == '?')
             return "(? is not supported";
-        uint64_t n = re.ptr[i] == '{' ? repeats_at(skip(re, i)) : 0;
+        uint64_t n = re.ptr[i] == '{' ? repeats_at(ab_str_skip(re, i)) : 0;
         if (re.ptr[i] == '+')
             n = 2; /* x+ is made into xx* */
         if (n > REPEATS_MAX || (n > 0 && (repeats *= n) > REPEATS_MAX))

@@ -131,16 +131,15 @@ bool ab_certificate_each_uri(const X509 *cert, bool (*fn)(void *arg, ab_str uri)
 
 ab_err ab_identity_rule_new(ab_str text, ab_identity_rule **out, ab_error *err)
 {
-    const char *colon = text.len == 0 ? NULL : memchr(text.ptr, ':', text.len);
-    ab_str kind = {text.ptr, colon == NULL ? 0 : (size_t)(colon - text.ptr)};
+    ab_str kind = ab_str_cut(&text, ':');
     bool by_uri = ab_str_is(kind, "uri");
-    if (!by_uri && !ab_str_is(kind, "subject"))
+    if (text.ptr == NULL || (!by_uri && !ab_str_is(kind, "subject")))
         return ab_fail(err, AB_ERR_INVALID, "expected subject:EXPRESSION or uri:EXPRESSION");
     ab_identity_rule *r = calloc(1, sizeof(*r));
     if (r == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for a rule");
     r->by_uri = by_uri;
-    ab_err e = ab_expression_new((ab_str){colon + 1, text.len - kind.len - 1}, &r->expression, err);
+    ab_err e = ab_expression_new(text, &r->expression, err);
     if (e == AB_ERR_OK)
         *out = r;
     else

@@ -186,22 +186,10 @@ bool ab_object_deleting(const ab_object *o)
     return type != AB_SPAN_NONE && type != AB_SPAN_NULL;
 }
 
-/* Take the part before the next '/' off `rest`; absent when there is no '/'. */
-static ab_str take_part(ab_str *rest)
-{
-    const char *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);
-    if (slash == NULL)
-        return AB_STR_NONE;
-    ab_str part = {rest->ptr, (size_t)(slash - rest->ptr)};
-    rest->ptr = slash + 1;
-    rest->len -= part.len + 1;
-    return part;
-}
-
 ab_err ab_object_key_split(ab_str key, ab_str *kind, ab_str *ns, ab_str *name)
 {
-    identity id = {.kind = take_part(&key)};
-    id.ns = take_part(&key);
+    identity id = {.kind = ab_str_cut(&key, '/')};
+    id.ns = ab_str_cut(&key, '/');
     id.name = key;
     ab_err e = check_identity(&id, NULL);
     if (e != AB_ERR_OK)

@@ -83,8 +83,7 @@ static ab_err parse_level_word(ab_str word, level_spec *spec, ab_error *err)
     size_t area = 0;
     ab_str level = word;
     if (eq != NULL) {
-        ab_str name = {word.ptr, (size_t)(eq - word.ptr)};
-        level = (ab_str){eq + 1, word.len - name.len - 1};
+        ab_str name = ab_str_cut(&level, '=');
         if (!find_area(name, &area))
             return unknown_area(name, err);
         spec->apart[area] = true;
@@ -100,15 +99,11 @@ static ab_err parse_level_word(ab_str word, level_spec *spec, ab_error *err)
 ab_err ab_log_set_levels(ab_log *log, const char *levels, ab_error *err)
 {
     level_spec spec = {.all = AB_LOG_INFO};
-    const char *at = levels;
-    for (;;) {
-        size_t len = strcspn(at, ",");
-        ab_err e = parse_level_word((ab_str){at, len}, &spec, err);
+    ab_str rest = ab_str_of(levels);
+    while (rest.ptr != NULL) {
+        ab_err e = parse_level_word(ab_str_cut(&rest, ','), &spec, err);
         if (e != AB_ERR_OK)
             return e;
-        if (at[len] == '\0')
-            break;
-        at += len + 1;
     }
     for (size_t i = 0; i < AB_AREA_COUNT; i++)
         log->levels[i] = spec.apart[i] ? spec.level[i] : spec.all;

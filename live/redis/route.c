@@ -3,20 +3,16 @@
 
 static const char *const families[] = {"app|managed-resources|", "app|resources-tree|"};
 
-static ab_str behind(ab_str s, size_t at)
-{
-    return (ab_str){s.ptr + at, s.len - at};
-}
-
 /* NAMESPACE_APP or APP. */
 static bool split_name(ab_str name, ab_redis_key *out)
 {
-    const char *bar = memchr(name.ptr, '_', name.len);
-    size_t len = bar == NULL ? 0 : (size_t)(bar - name.ptr);
+    ab_str app = name;
+    ab_str space = ab_str_cut(&app, '_');
+    bool spaced = app.ptr != NULL;
     out->name = name;
-    out->space = bar == NULL ? AB_STR_NONE : (ab_str){name.ptr, len};
-    out->app = bar == NULL ? name : behind(name, len + 1);
-    return ab_str_is_dns_subdomain(out->app) && (bar == NULL || ab_str_is_dns_label(out->space));
+    out->space = spaced ? space : AB_STR_NONE;
+    out->app = spaced ? app : name;
+    return ab_str_is_dns_subdomain(out->app) && (!spaced || ab_str_is_dns_label(space));
 }
 
 bool ab_redis_key_parse(ab_str key, ab_redis_key *out)
@@ -24,16 +20,15 @@ bool ab_redis_key_parse(ab_str key, ab_redis_key *out)
     if (key.ptr == NULL || key.len > AB_REDIS_KEY_MAX)
         return false;
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        if (!ab_str_starts(key, families[i]))
+        ab_str tail = ab_str_after(key, families[i]);
+        if (tail.ptr == NULL)
             continue;
-        size_t start = strlen(families[i]);
-        ab_str tail = behind(key, start);
         const char *bar = memchr(tail.ptr, '|', tail.len);
         if (bar == NULL)
             return false;
         size_t len = (size_t)(bar - tail.ptr);
-        out->family = (ab_str){key.ptr, start};
-        out->rest = behind(tail, len);
+        out->family = (ab_str){key.ptr, key.len - tail.len};
+        out->rest = ab_str_skip(tail, len);
         return split_name((ab_str){tail.ptr, len}, out);
     }
     return false;
@@ -118,12 +113,12 @@ ab_err ab_redis_route_read_path(ab_str path, ab_buf *out)
     if (path.len == 0 || path.ptr[0] != '/')
         return AB_ERR_PARSE;
     for (size_t at = 1; at < path.len;) {
-        size_t n = read_byte(behind(path, at), out);
+        size_t n = read_byte(ab_str_skip(path, at), out);
         if (n == 0)
             return AB_ERR_PARSE;
         at += n;
     }
     if (ab_buf_status(out) != AB_ERR_OK)
         return ab_buf_status(out);
-    return ab_redis_key_parse(behind(ab_buf_str(out), start), &key) ? AB_ERR_OK : AB_ERR_PARSE;
+    return ab_redis_key_parse(ab_str_skip(ab_buf_str(out), start), &key) ? AB_ERR_OK : AB_ERR_PARSE;
 }

@@ -90,11 +90,10 @@ static bool has_overrun(ab_resource_logs *l, ab_str stamp)
 static ab_err take_line(ab_resource_logs *l, ab_str line, ab_buf *out)
 {
     ab_digest digest;
-    const char *space = memchr(line.ptr, ' ', line.len);
-    size_t len = space == NULL ? 0 : (size_t)(space - line.ptr);
-    if (len < 20 || len >= AB_RESOURCE_STAMP_MAX)
+    ab_str text = line;
+    ab_str stamp = ab_str_cut(&text, ' ');
+    if (text.ptr == NULL || stamp.len < 20 || stamp.len >= AB_RESOURCE_STAMP_MAX)
         return AB_ERR_PARSE;
-    ab_str stamp = {line.ptr, len};
     if (has_overrun(l, stamp))
         return AB_ERR_CONFLICT;
     ab_err e = ab_digest_of(line, &digest);

@@ -84,16 +84,11 @@ static ab_err add_part(ab_resource_map *m, ab_str raw, size_t *used, ab_error *e
 static ab_err split(ab_resource_map *m, ab_str path, ab_error *err)
 {
     size_t used = 0;
-    ab_str rest = {path.ptr + 1, path.len - 1};
-    while (path.len > 1) {
-        const char *slash = memchr(rest.ptr, '/', rest.len);
-        ab_str part = {rest.ptr, slash == NULL ? rest.len : (size_t)(slash - rest.ptr)};
-        ab_err e = add_part(m, part, &used, err);
-        if (e != AB_ERR_OK || slash == NULL)
-            return e;
-        rest = (ab_str){slash + 1, rest.len - part.len - 1};
-    }
-    return AB_ERR_OK; /* "/" alone */
+    ab_err e = AB_ERR_OK;
+    ab_str rest = path.len > 1 ? ab_str_skip(path, 1) : AB_STR_NONE; /* "/" has no part */
+    while (e == AB_ERR_OK && rest.ptr != NULL)
+        e = add_part(m, ab_str_cut(&rest, '/'), &used, err);
+    return e;
 }
 
 /* --- what they mean --- */
@@ -211,11 +206,10 @@ ab_err ab_resource_map_read(ab_str method, ab_str target, ab_resource_map *out, 
                        AB_RESOURCE_TARGET_MAX);
     if (!is_target(target))
         return ab_fail(err, AB_ERR_INVALID, "the path has bytes that need a percent-escape");
-    const char *mark = memchr(target.ptr, '?', target.len);
-    ab_str path = {target.ptr, mark == NULL ? target.len : (size_t)(mark - target.ptr)};
+    ab_str path = ab_str_cut(&target, '?');
     out->group = out->resource = out->ns = out->name = out->subresource = AB_STR("");
     out->version = AB_STR("");
-    out->query = mark == NULL ? AB_STR("") : (ab_str){mark + 1, target.len - path.len - 1};
+    out->query = target.ptr == NULL ? AB_STR("") : target;
     if (path.len > AB_RESOURCE_PATH_MAX)
         return ab_fail(err, AB_ERR_INVALID, "the path is longer than %d bytes",
                        AB_RESOURCE_PATH_MAX);
@@ -268,19 +262,20 @@ void ab_resource_map_put_object(const ab_resource_map *m, ab_buf *out)
 
 ab_err ab_resource_map_split_agent(ab_str target, ab_str *agent, ab_str *rest, ab_error *err)
 {
-    size_t before = strlen("/agents/");
-    if (!ab_str_starts(target, "/agents/")) {
+    ab_str name = ab_str_after(target, "/agents/");
+    if (name.ptr == NULL) {
         *agent = AB_STR_NONE;
         *rest = target;
         return AB_ERR_OK;
     }
-    size_t end = before;
-    while (end < target.len && target.ptr[end] != '/' && target.ptr[end] != '?')
+    size_t end = 0;
+    while (end < name.len && name.ptr[end] != '/' && name.ptr[end] != '?')
         end++;
-    ab_str name = {target.ptr + before, end - before};
+    ab_str path = end == name.len ? AB_STR("/") : ab_str_skip(name, end);
+    name.len = end;
     if (!ab_str_is_dns_label(name))
         return ab_fail(err, AB_ERR_INVALID, "the agent's name after /agents/ is not a DNS label");
     *agent = name;
-    *rest = end == target.len ? AB_STR("/") : (ab_str){target.ptr + end, target.len - end};
+    *rest = path;
     return AB_ERR_OK;
 }

@@ -30,25 +30,6 @@ ab_err ab_resource_query_decode(ab_str text, bool plus, ab_buf *out)
     return ab_buf_status(out);
 }
 
-/* Take the next parameter off `rest`; the separator goes with it. */
-static ab_str next_pair(ab_str *rest)
-{
-    const char *end = memchr(rest->ptr, '&', rest->len);
-    ab_str pair = {rest->ptr, end == NULL ? rest->len : (size_t)(end - rest->ptr)};
-    size_t taken = pair.len + (end == NULL ? 0 : 1);
-    rest->ptr += taken;
-    rest->len -= taken;
-    return pair;
-}
-
-static void split_pair(ab_str pair, ab_str *name, ab_str *value)
-{
-    const char *equals = pair.len == 0 ? NULL : memchr(pair.ptr, '=', pair.len);
-    size_t len = equals == NULL ? pair.len : (size_t)(equals - pair.ptr);
-    *name = (ab_str){pair.ptr, len};
-    *value = equals == NULL ? AB_STR("") : (ab_str){equals + 1, pair.len - len - 1};
-}
-
 static bool has_control(ab_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -79,8 +60,8 @@ ab_err ab_resource_query_check(ab_str query, ab_error *err)
         return ab_fail(err, AB_ERR_INVALID, "the query has a semicolon; write it as %%3B");
     ab_buf_init(&decoded, VALUE_MAX);
     while (e == AB_ERR_OK && query.len > 0) {
-        ab_str name, value;
-        split_pair(next_pair(&query), &name, &value);
+        ab_str value = ab_str_cut(&query, '&');
+        ab_str name = ab_str_cut(&value, '=');
         e = check_part(name, &decoded, err);
         if (e == AB_ERR_OK)
             e = check_part(value, &decoded, err);
@@ -104,8 +85,8 @@ ab_err ab_resource_query_find(ab_str query, const char *name, ab_buf *out, size_
 {
     size_t found = 0;
     while (query.len > 0) {
-        ab_str key, value;
-        split_pair(next_pair(&query), &key, &value);
+        ab_str value = ab_str_cut(&query, '&');
+        ab_str key = ab_str_cut(&value, '=');
         if (!is_named(key, name))
             continue;
         if (found++ == 0 && out != NULL) {
@@ -141,10 +122,10 @@ void ab_resource_query_without(ab_str query, const char *const *left_out, ab_buf
 {
     bool first = true;
     while (query.len > 0) {
-        ab_str pair = next_pair(&query);
-        ab_str name, value;
+        ab_str pair = ab_str_cut(&query, '&');
+        ab_str value = pair;
+        ab_str name = ab_str_cut(&value, '=');
         bool dropped = false;
-        split_pair(pair, &name, &value);
         for (const char *const *n = left_out; *n != NULL; n++)
             dropped = dropped || is_named(name, *n);
         if (dropped || pair.len == 0)

@@ -24,7 +24,7 @@ static ab_err next_line(ab_str *in, ab_str *line)
             return AB_ERR_PARSE;
     }
     *line = (ab_str){in->ptr, len - 1};
-    *in = (ab_str){end + 1, in->len - len - 1};
+    *in = ab_str_skip(*in, len + 1);
     return AB_ERR_OK;
 }
 
@@ -64,7 +64,7 @@ static void read_data(ab_http_chunked *c, ab_str *in, ab_str *piece)
 {
     size_t len = in->len < c->left ? in->len : (size_t)c->left;
     *piece = (ab_str){in->ptr, len};
-    *in = (ab_str){in->ptr + len, in->len - len};
+    *in = ab_str_skip(*in, len);
     c->left -= len;
     if (c->left == 0)
         c->state = DATA_END;

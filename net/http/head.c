@@ -35,7 +35,7 @@ bool ab_http_field_is_good(ab_str name, ab_str value)
 ab_str ab_http_trim(ab_str s)
 {
     while (s.len > 0 && (s.ptr[0] == ' ' || s.ptr[0] == '\t'))
-        s = (ab_str){s.ptr + 1, s.len - 1};
+        s = ab_str_skip(s, 1);
     while (s.len > 0 && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
         s.len--;
     return s;
@@ -49,12 +49,8 @@ bool ab_http_is_same(ab_str a, const char *b)
 bool ab_http_list_has(ab_str list, const char *word)
 {
     while (list.len > 0) {
-        const char *comma = memchr(list.ptr, ',', list.len);
-        size_t len = comma == NULL ? list.len : (size_t)(comma - list.ptr);
-        if (ab_http_is_same(ab_http_trim((ab_str){list.ptr, len}), word))
+        if (ab_http_is_same(ab_http_trim(ab_str_cut(&list, ',')), word))
             return true;
-        size_t skip = comma == NULL ? len : len + 1;
-        list = (ab_str){list.ptr + skip, list.len - skip};
     }
     return false;
 }
@@ -67,14 +63,14 @@ static int next_byte(ab_str *s, bool *encoded)
     *encoded = s->ptr[0] == '%';
     if (!*encoded) {
         int c = (unsigned char)s->ptr[0];
-        *s = (ab_str){s->ptr + 1, s->len - 1};
+        *s = ab_str_skip(*s, 1);
         return c;
     }
     int high = s->len < 3 ? -1 : ab_hex_digit(s->ptr[1]);
     int low = s->len < 3 ? -1 : ab_hex_digit(s->ptr[2]);
     if (high < 0 || low < 0)
         return -1;
-    *s = (ab_str){s->ptr + 3, s->len - 3};
+    *s = ab_str_skip(*s, 3);
     return high * 16 + low;
 }
 
@@ -101,9 +97,9 @@ const char *ab_http_path_refusal(ab_str path)
     size_t len = 0;
     size_t dots = 0;
     const char *why = NULL;
-    if (!ab_str_starts(path, "/"))
+    path = ab_str_after(path, "/");
+    if (path.ptr == NULL)
         return "the path does not begin with a slash";
-    path = (ab_str){path.ptr + 1, path.len - 1};
     while (path.len > 0 && why == NULL) {
         bool encoded;
         int c = next_byte(&path, &encoded);
@@ -232,11 +228,8 @@ static int read_request_line(ab_str line, ab_http_head *out, const char **why)
     out->method = (ab_str){line.ptr, (size_t)(space - line.ptr)};
     out->path = (ab_str){space + 1, (size_t)(last - space - 1)};
     ab_str version = {last + 1, line.len - (size_t)(last + 1 - line.ptr)};
-    const char *mark = memchr(out->path.ptr, '?', out->path.len);
-    if (mark != NULL) {
-        out->query = (ab_str){mark + 1, out->path.len - (size_t)(mark + 1 - out->path.ptr)};
-        out->path.len = (size_t)(mark - out->path.ptr);
-    }
+    out->query = out->path;
+    out->path = ab_str_cut(&out->query, '?');
     if (!is_token(out->method) || !is_query(out->query) || !ab_str_starts(version, "HTTP/"))
         return 400;
     *why = "only HTTP/1.1 is supported";

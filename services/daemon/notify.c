@@ -42,9 +42,8 @@ void ab_notify_reloading(void)
 void ab_notify_waiting(ab_str why, ab_notified told)
 {
     ab_notified state;
-    const char *end = why.len > 0 ? memchr(why.ptr, '\n', why.len) : NULL;
-    int len = (int)(end == NULL ? why.len : (size_t)(end - why.ptr));
-    snprintf(state, sizeof(state), "STATUS=not ready: %.*s", len, len > 0 ? why.ptr : "");
+    ab_str line = ab_str_cut(&why, '\n');
+    snprintf(state, sizeof(state), "STATUS=not ready: %.*s", AB_STR_ARG(line));
     if (strcmp(state, told) == 0)
         return;
     memcpy(told, state, strlen(state) + 1);

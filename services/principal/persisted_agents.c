@@ -19,15 +19,12 @@ static void parse(ab_persisted_agents *s, ab_str text)
 {
     bool first = true;
     while (text.len > 0) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        ab_str line = {text.ptr, end == NULL ? text.len : (size_t)(end - text.ptr)};
+        ab_str line = ab_str_cut(&text, '\n');
         if (first && line.len < sizeof(s->principal))
             snprintf(s->principal, sizeof(s->principal), "%.*s", AB_STR_ARG(line));
         else if (!first && ab_str_is_dns_label(line))
             put(s, line);
         first = false;
-        size_t used = line.len + (end != NULL);
-        text = (ab_str){text.ptr + used, text.len - used};
     }
 }
 

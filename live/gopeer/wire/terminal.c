@@ -13,14 +13,13 @@ static const char *const STREAMS[] = {"tty", "stdin", "stdout", "stderr"};
 /* One parameter of a checked query, if it is a word of the command. */
 static ab_err put_word(ab_spanw *w, ab_str param, size_t *count)
 {
-    static const char name[] = "command=";
+    ab_str text = ab_str_after(param, "command=");
     ab_buf word;
-    if (!ab_str_starts(param, name))
+    if (text.ptr == NULL)
         return AB_ERR_OK;
     if ((*count)++ == WORDS_MAX)
         return AB_ERR_INVALID;
     ab_buf_init(&word, WORD_MAX);
-    ab_str text = {param.ptr + sizeof(name) - 1, param.len - (sizeof(name) - 1)};
     ab_err e = ab_resource_query_decode(text, true, &word);
     if (e == AB_ERR_OK)
         ab_spanw_str(w, word.len == 0 ? AB_STR("") : ab_buf_str(&word));
@@ -34,13 +33,8 @@ static ab_err put_command(ab_spanw *w, ab_str query)
     size_t count = 0;
     ab_spanw_key(w, AB_STR("command"));
     ab_spanw_array(w);
-    while (e == AB_ERR_OK && query.len > 0) {
-        const char *end = memchr(query.ptr, '&', query.len);
-        size_t len = end == NULL ? query.len : (size_t)(end - query.ptr);
-        size_t skip = end == NULL ? len : len + 1;
-        e = put_word(w, (ab_str){query.ptr, len}, &count);
-        query = (ab_str){query.ptr + skip, query.len - skip};
-    }
+    while (e == AB_ERR_OK && query.len > 0)
+        e = put_word(w, ab_str_cut(&query, '&'), &count);
     ab_spanw_array_end(w);
     return e;
 }

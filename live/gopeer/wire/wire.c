@@ -58,14 +58,11 @@ static bool is_repeated(const ab_buf *names, size_t count, ab_str name)
 
 static ab_err put_param(ab_spanw *w, ab_str param, ab_buf *names, size_t count)
 {
-    const char *equals = param.len == 0 ? NULL : memchr(param.ptr, '=', param.len);
-    size_t at = equals == NULL ? param.len : (size_t)(equals - param.ptr);
-    ab_str text = at < param.len ? (ab_str){param.ptr + at + 1, param.len - at - 1} : AB_STR("");
     ab_buf value;
     ab_buf_init(&value, AB_RESOURCE_TARGET_MAX);
-    ab_err e = ab_resource_query_decode((ab_str){param.ptr, at}, true, &names[count]);
+    ab_err e = ab_resource_query_decode(ab_str_cut(&param, '='), true, &names[count]);
     if (e == AB_ERR_OK)
-        e = ab_resource_query_decode(text, true, &value);
+        e = ab_resource_query_decode(param, true, &value);
     if (e == AB_ERR_OK && !is_repeated(names, count, ab_buf_str(&names[count]))) {
         ab_spanw_key(w, ab_buf_str(&names[count]));
         ab_spanw_str(w, ab_buf_str(&value));
@@ -78,17 +75,14 @@ static ab_err put_each_param(ab_spanw *w, ab_str query, ab_buf *names, size_t *c
 {
     ab_err e = AB_ERR_OK;
     while (query.len > 0 && e == AB_ERR_OK) {
-        const char *and = memchr(query.ptr, '&', query.len);
-        size_t len = and == NULL ? query.len : (size_t)(and-query.ptr);
-        size_t skip = and == NULL ? len : len + 1;
+        ab_str param = ab_str_cut(&query, '&');
         if (*count == PARAMS_MAX)
             return AB_ERR_INVALID;
-        if (len > 0) {
+        if (param.len > 0) {
             ab_buf_init(&names[*count], AB_RESOURCE_TARGET_MAX);
-            e = put_param(w, (ab_str){query.ptr, len}, names, *count);
+            e = put_param(w, param, names, *count);
             (*count)++;
         }
-        query = (ab_str){query.ptr + skip, query.len - skip};
     }
     return e;
 }

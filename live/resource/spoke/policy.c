@@ -107,9 +107,7 @@ static bool is_merge(ab_str type)
 {
     static const char *const TYPES[] = {"application/merge-patch+json",
                                         "application/strategic-merge-patch+json", NULL};
-    const char *end = type.len == 0 ? NULL : memchr(type.ptr, ';', type.len);
-    return ab_str_is_one_of((ab_str){type.ptr, end == NULL ? type.len : (size_t)(end - type.ptr)},
-                            TYPES);
+    return ab_str_is_one_of(ab_str_cut(&type, ';'), TYPES);
 }
 
 static bool is_of_values(ab_spanv member)

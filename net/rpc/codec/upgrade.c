@@ -46,11 +46,10 @@ static char upper(char c)
 static bool add_line(ab_str line, ab_rpc_head_in *into)
 {
     char name[FIELD_NAME_MAX];
-    const char *colon = line.len == 0 ? NULL : memchr(line.ptr, ':', line.len);
-    if (colon == NULL)
+    ab_str given = ab_str_cut(&line, ':');
+    if (line.ptr == NULL)
         return false;
-    ab_str given = {line.ptr, (size_t)(colon - line.ptr)};
-    ab_str value = ab_http_trim((ab_str){colon + 1, line.len - given.len - 1});
+    ab_str value = ab_http_trim(line);
     if (!is_token(given) || !ab_str_is_utf8(value) || memchr(value.ptr, '\0', value.len) != NULL)
         return false;
     for (size_t i = 0; i < given.len; i++)

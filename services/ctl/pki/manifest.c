@@ -48,11 +48,8 @@ static void put_block(const char *name, ab_str text, ab_buf *out)
 {
     ab_buf_printf(out, "  %s: |\n", name);
     while (text.len > 0) {
-        const char *end = memchr(text.ptr, '\n', text.len);
-        size_t len = end == NULL ? text.len : (size_t)(end - text.ptr);
-        ab_buf_printf(out, "    %.*s\n", (int)len, text.ptr);
-        len += end != NULL;
-        text = (ab_str){text.ptr + len, text.len - len};
+        ab_str line = ab_str_cut(&text, '\n');
+        ab_buf_printf(out, "    %.*s\n", AB_STR_ARG(line));
     }
 }
 

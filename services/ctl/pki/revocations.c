@@ -42,9 +42,8 @@ bool ab_revocations_next(ab_text_lines *lines, ab_revocation *out)
             out->all.len = (size_t)(lines->rest.ptr - out->all.ptr);
             return true;
         }
-        size_t skip = sizeof(NOTE) - 1;
         begin = start;
-        note = ab_str_starts(line, NOTE) ? (ab_str){line.ptr + skip, line.len - skip} : AB_STR_NONE;
+        note = ab_str_after(line, NOTE);
     }
 }
 

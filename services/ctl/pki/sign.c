@@ -45,7 +45,7 @@ ab_err ab_pki_subject_new(const char *common_name, X509_NAME **out, ab_error *er
 static bool is_dns_name(ab_str text)
 {
     if (ab_str_starts(text, "*."))
-        text = (ab_str){text.ptr + 2, text.len - 2};
+        text = ab_str_skip(text, 2);
     return ab_str_is_dns_subdomain(text);
 }
 

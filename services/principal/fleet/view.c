@@ -240,13 +240,9 @@ static bool count_one(struct listing *l)
 
 static void put_name(ab_spanw *w, ab_str key)
 {
-    ab_str kind, namespace, name;
-    if (ab_str_starts(key, AB_KEY_COMMAND)) {
-        size_t prefix = strlen(AB_KEY_COMMAND);
-        kind = AB_STR("command");
-        namespace = AB_STR_NONE;
-        name = (ab_str){key.ptr + prefix, key.len - prefix};
-    } else if (ab_object_key_split(key, &kind, &namespace, &name) != AB_ERR_OK) {
+    ab_str kind = AB_STR("command"), namespace = AB_STR_NONE;
+    ab_str name = ab_str_after(key, AB_KEY_COMMAND);
+    if (name.ptr == NULL && ab_object_key_split(key, &kind, &namespace, &name) != AB_ERR_OK) {
         kind = namespace = AB_STR_NONE;
         name = key;
     }

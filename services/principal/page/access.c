@@ -80,13 +80,11 @@ ab_err ab_page_access_read(const ab_config *config, ab_page_access *out, ab_erro
 static bool names_this_machine(ab_str field)
 {
     char host[64];
-    const char *end = field.len == 0 ? NULL : memchr(field.ptr, ':', field.len);
-    ab_str name = end == NULL ? field : (ab_str){field.ptr, (size_t)(end - field.ptr)};
-    if (field.len > 0 && field.ptr[0] == '[') {
-        end = memchr(field.ptr, ']', field.len);
-        name = end == NULL ? AB_STR("") : (ab_str){field.ptr + 1, (size_t)(end - field.ptr) - 1};
-    }
-    if (name.len == 0 || name.len >= sizeof(host))
+    bool bracketed = ab_str_starts(field, "[");
+    ab_str rest = bracketed ? ab_str_skip(field, 1) : field;
+    ab_str name = ab_str_cut(&rest, bracketed ? ']' : ':');
+    bool unclosed = bracketed && rest.ptr == NULL;
+    if (unclosed || name.len == 0 || name.len >= sizeof(host))
         return false;
     memcpy(host, name.ptr, name.len);
     host[name.len] = '\0';

@@ -110,7 +110,6 @@ static ab_str token_of(const ab_page *p, const ab_https_info *info)
 static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info *info)
 {
     ab_str path = info->head->path;
-    size_t prefix = sizeof(agents_path) - 1;
     int status = ab_page_access_judge(&p->access, p->ids, info);
     if (info->revoked)
         refuse(r, 403,
@@ -128,7 +127,7 @@ static void serve_api(const ab_page *p, ab_https_request *r, const ab_https_info
     else if (ab_str_is(path, "/api/agents"))
         reply_json(r, ab_page_answer_get(p->all));
     else if (ab_str_starts(path, agents_path))
-        show_agent(p, r, (ab_str){path.ptr + prefix, path.len - prefix});
+        show_agent(p, r, ab_str_after(path, agents_path));
     else
         refuse(r, 404, "not found: try /api/agents, /api/agents/NAME or /api/stream");
 }

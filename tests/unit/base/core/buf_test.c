@@ -34,6 +34,33 @@ static void strings_are_compared_by_all_their_bytes(void **state)
     assert_false(ab_str_starts(AB_STR_NONE, ""));
 }
 
+static void what_stands_behind_a_prefix_is_found(void **state)
+{
+    (void)state;
+    assert_true(ab_str_is(ab_str_after(AB_STR("abc"), "ab"), "c"));
+    assert_true(ab_str_is(ab_str_after(AB_STR("ab"), "ab"), ""));
+    assert_null(ab_str_after(AB_STR("a"), "ab").ptr);
+    assert_null(ab_str_after(AB_STR_NONE, "").ptr);
+    assert_true(ab_str_is(ab_str_skip(AB_STR("abc"), 3), ""));
+}
+
+static void parts_are_cut_off_until_none_is_left(void **state)
+{
+    (void)state;
+    ab_str rest = AB_STR("a,,b");
+    assert_true(ab_str_is(ab_str_cut(&rest, ','), "a"));
+    assert_true(ab_str_is(rest, ",b"));
+    assert_true(ab_str_is(ab_str_cut(&rest, ','), ""));
+    assert_true(ab_str_is(ab_str_cut(&rest, ','), "b"));
+    assert_null(rest.ptr);
+    assert_null(ab_str_cut(&rest, ',').ptr);
+    rest = AB_STR("a=");
+    assert_true(ab_str_is(ab_str_cut(&rest, '='), "a"));
+    assert_true(ab_str_is(rest, ""));
+    assert_true(ab_str_is(ab_str_cut(&rest, '='), ""));
+    assert_null(rest.ptr);
+}
+
 static void strings_are_ordered_by_bytes_then_length(void **state)
 {
     (void)state;
@@ -278,6 +305,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_and_empty_differ),
         cmocka_unit_test(strings_are_compared_by_all_their_bytes),
+        cmocka_unit_test(what_stands_behind_a_prefix_is_found),
+        cmocka_unit_test(parts_are_cut_off_until_none_is_left),
         cmocka_unit_test(strings_are_ordered_by_bytes_then_length),
         cmocka_unit_test(a_copy_is_terminated),
         cmocka_unit_test(a_text_is_replaced_by_a_copy_or_by_nothing),

@@ -133,6 +133,10 @@ void ab_spanw_members(ab_spanw *w, ab_spanv object, const char *const *left_out)
 /** Short forms for a member with a string value, or JSON text. Absent values write nothing. */
 void ab_spanw_key_str(ab_spanw *w, const char *name, ab_str value);
 void ab_spanw_key_raw(ab_spanw *w, const char *name, ab_str json);
+/** A member whose value is a number, or an object or array that begins here. */
+void ab_spanw_key_int(ab_spanw *w, const char *name, int64_t value);
+void ab_spanw_key_object(ab_spanw *w, const char *name);
+void ab_spanw_key_array(ab_spanw *w, const char *name);
 
 /* Strings of JSON, for those who write or read them without a document. */
 /** Append the content of a string, given without its quotes, unescaped.

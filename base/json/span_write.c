@@ -163,3 +163,21 @@ void ab_spanw_key_raw(ab_spanw *w, const char *name, ab_str json)
     ab_spanw_key(w, ab_str_of(name));
     ab_spanw_raw(w, json);
 }
+
+void ab_spanw_key_int(ab_spanw *w, const char *name, int64_t value)
+{
+    ab_spanw_key(w, ab_str_of(name));
+    ab_spanw_int(w, value);
+}
+
+void ab_spanw_key_object(ab_spanw *w, const char *name)
+{
+    ab_spanw_key(w, ab_str_of(name));
+    ab_spanw_object(w);
+}
+
+void ab_spanw_key_array(ab_spanw *w, const char *name)
+{
+    ab_spanw_key(w, ab_str_of(name));
+    ab_spanw_array(w);
+}

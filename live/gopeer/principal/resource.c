@@ -64,8 +64,7 @@ static void put_groups(ab_spanv list, ab_buf *out)
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     ab_spanw_members(&w, list, groups);
-    ab_spanw_key(&w, AB_STR("groups"));
-    ab_spanw_array(&w);
+    ab_spanw_key_array(&w, "groups");
     ab_spanw_raw(&w, AB_STR(CORE_GROUP));
     for (ab_spanv v = ab_span_first(ab_span_get(list, "groups")); ab_span_present(v);
          v = ab_span_next(v))

@@ -132,8 +132,7 @@ void ab_gopeer_wire_put_response(const char *uuid, int status, ab_str resource, 
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
-    ab_spanw_key(&w, AB_STR("status"));
-    ab_spanw_int(&w, status);
+    ab_spanw_key_int(&w, "status", status);
     if (resource.len > 0)
         ab_spanw_key_str(&w, "resource", resource);
     ab_spanw_object_end(&w);

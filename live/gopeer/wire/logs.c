@@ -28,8 +28,7 @@ static ab_err put_number(ab_spanw *w, const char *name, ab_str text)
     uint64_t number = 0;
     if (ab_str_to_u64(text, &number) != AB_ERR_OK || number > INT64_MAX)
         return AB_ERR_INVALID;
-    ab_spanw_key(w, ab_str_of(name));
-    ab_spanw_int(w, (int64_t)number);
+    ab_spanw_key_int(w, name, (int64_t)number);
     return AB_ERR_OK;
 }
 

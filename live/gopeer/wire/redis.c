@@ -11,8 +11,7 @@ static void put_what(ab_spanw *w, ab_gopeer_redis_what what, ab_str key)
 {
     static const char *const names[] = {"get", "subscribe", "ping"};
     static const char *const members[] = {"key", "channel", NULL};
-    ab_spanw_key(w, ab_str_of(names[what]));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, names[what]);
     if (members[what] != NULL)
         ab_spanw_key_str(w, members[what], key);
     ab_spanw_object_end(w);
@@ -25,8 +24,7 @@ void ab_gopeer_wire_put_redis(const char *uuid, const char *connection, ab_gopee
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_str(&w, "connectionUuid", ab_str_of(connection));
-    ab_spanw_key(&w, AB_STR("body"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "body");
     put_what(&w, what, key);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
@@ -155,8 +153,7 @@ static void put_said(ab_spanw *w, const ab_gopeer_redis_asked *asked,
                      const ab_gopeer_redis_response *said, ab_str value)
 {
     static const char *const names[] = {"get", "subscribeResponse", "pong", "pushFromSubscribe"};
-    ab_spanw_key(w, ab_str_of(names[said->what]));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, names[said->what]);
     if (said->what == AB_GOPEER_REDIS_GET)
         put_value(w, said, value);
     if (said->what == AB_GOPEER_REDIS_GET || said->what == AB_GOPEER_REDIS_SUBSCRIBE)
@@ -174,8 +171,7 @@ void ab_gopeer_wire_put_redis_response(const char *uuid, const ab_gopeer_redis_a
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_str(&w, "connectionUuid", ab_str_of(asked->connection));
-    ab_spanw_key(&w, AB_STR("body"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "body");
     put_said(&w, asked, said, value);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);

@@ -31,8 +31,7 @@ static ab_err put_command(ab_spanw *w, ab_str query)
 {
     ab_err e = AB_ERR_OK;
     size_t count = 0;
-    ab_spanw_key(w, AB_STR("command"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "command");
     while (e == AB_ERR_OK && query.len > 0)
         e = put_word(w, ab_str_cut(&query, '&'), &count);
     ab_spanw_array_end(w);

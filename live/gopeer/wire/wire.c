@@ -93,8 +93,7 @@ static ab_err put_params(ab_spanw *w, ab_str query)
     size_t count = 0;
     if (query.len == 0)
         return AB_ERR_OK;
-    ab_spanw_key(w, AB_STR("params"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "params");
     ab_err e = put_each_param(w, query, names, &count);
     ab_spanw_object_end(w);
     for (size_t i = 0; i < count; i++)

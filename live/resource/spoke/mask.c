@@ -104,11 +104,9 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata)
         ab_spanw_member(w, metadata);
         return;
     }
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     ab_spanw_members(w, metadata, (const char *const[]){"annotations", NULL});
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
         put_annotation(w, v);
     ab_spanw_object_end(w);
@@ -129,8 +127,7 @@ static bool put_list(ab_spanw *w, ab_spanv list)
     bool known = true;
     ab_spanw_object(w);
     ab_spanw_members(w, list, (const char *const[]){"items", NULL});
-    ab_spanw_key(w, AB_STR("items"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "items");
     ab_spanv items = ab_span_get(list, "items");
     for (ab_spanv v = ab_span_first(items); known && ab_span_present(v); v = ab_span_next(v)) {
         known = ab_span_typeof(v) == AB_SPAN_OBJECT;

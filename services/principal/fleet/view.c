@@ -27,8 +27,7 @@ static void put_bool(ab_spanw *w, const char *name, bool value)
 
 static void put_number(ab_spanw *w, const char *name, size_t value)
 {
-    ab_spanw_key(w, ab_str_of(name));
-    ab_spanw_int(w, (int64_t)value);
+    ab_spanw_key_int(w, name, (int64_t)value);
 }
 
 static void put_null(ab_spanw *w, const char *name)
@@ -94,8 +93,7 @@ static void put_count(ab_spanw *w, const service *s, const char *agent, ab_direc
         return;
     }
     const ab_pending *pending = ab_changes_of(s->changes, agent, direction);
-    ab_spanw_key(w, ab_str_of(name));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, name);
     put_number(w, "count", ab_pending_count(pending));
     put_time_ms(w, "oldest", ab_pending_since_ms(pending));
     if (ages)
@@ -105,8 +103,7 @@ static void put_count(ab_spanw *w, const service *s, const char *agent, ab_direc
 
 static void put_pending(ab_spanw *w, const service *s, const char *agent, bool ages)
 {
-    ab_spanw_key(w, AB_STR("pending"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "pending");
     put_count(w, s, agent, AB_DOWN, ages);
     put_count(w, s, agent, AB_UP, ages);
     ab_spanw_object_end(w);
@@ -120,8 +117,7 @@ static void put_held(ab_spanw *w, const service *s, const char *agent)
         put_null(w, "held");
         return;
     }
-    ab_spanw_key(w, AB_STR("held"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "held");
     put_number(w, "count", count);
     put_text(w, "token", ab_str_of(token == NULL || token[0] == '\0' ? NULL : token));
     ab_spanw_object_end(w);
@@ -131,17 +127,14 @@ static void put_applications(ab_spanw *w, const service *s, const char *agent)
 {
     ab_app_counts counts;
     ab_principal_app_counts(s->machine, agent, &counts);
-    ab_spanw_key(w, AB_STR("applications"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "applications");
     put_number(w, "count", counts.all);
-    ab_spanw_key(w, AB_STR("sync"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "sync");
     for (unsigned i = 0; i < AB_APP_SYNCS; i++)
         if (counts.sync[i] > 0)
             put_number(w, ab_app_sync_name(i), counts.sync[i]);
     ab_spanw_object_end(w);
-    ab_spanw_key(w, AB_STR("health"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "health");
     for (unsigned i = 0; i < AB_APP_HEALTHS; i++)
         if (counts.health[i] > 0)
             put_number(w, ab_app_health_name(i), counts.health[i]);
@@ -157,8 +150,7 @@ static void put_certificate(ab_spanw *w, const service *s, const char *agent)
         put_null(w, "certificate");
         return;
     }
-    ab_spanw_key(w, AB_STR("certificate"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "certificate");
     put_text(w, "sha256", ab_str_of(id));
     put_time(w, "expires", expires_s * 1000000);
     ab_spanw_object_end(w);
@@ -189,8 +181,7 @@ void ab_fleet_view_write(const service *s, ab_buf *out)
     ab_spanw_object(&w);
     ab_spanw_key(&w, AB_STR("principal"));
     put_principal(&w, s);
-    ab_spanw_key(&w, AB_STR("agents"));
-    ab_spanw_array(&w);
+    ab_spanw_key_array(&w, "agents");
     for (ab_map_iter i = ab_map_first(ab_fleet_agents(s->fleet)); i.entry != NULL; ab_map_next(&i))
         put_agent(&w, s, i.key.ptr, i.value, true);
     ab_spanw_array_end(&w);
@@ -387,8 +378,7 @@ static size_t put_objects(ab_spanw *w, const service *s, const char *name, const
     struct listing l = {.w = w, .s = s, .name = name, .agent = a};
     const ab_pending *down = ab_changes_of(s->changes, name, AB_DOWN);
     const ab_pending *up = ab_changes_of(s->changes, name, AB_UP);
-    ab_spanw_key(w, AB_STR("objects"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "objects");
     l.direction = ab_str_is(ab_str_of(a->mode), "autonomous") ? "up" : "down";
     ab_principal_each_held(s->machine, name, put_held_object, &l);
     l.direction = "down";

@@ -72,8 +72,7 @@ static ab_err write_config(const ab_registration_form *form, const char *token, 
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "bearerToken", ab_str_of(token));
-    ab_spanw_key(&w, AB_STR("tlsClientConfig"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "tlsClientConfig");
     if (form->ca.len > 0)
         ab_spanw_key_str(&w, "caData", ab_buf_str(&ca));
     ab_spanw_object_end(&w);
@@ -135,8 +134,7 @@ static void write_further(ab_spanw *w, ab_str labels)
 
 static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str agent, ab_str labels)
 {
-    ab_spanw_key(w, AB_STR("labels"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "labels");
     ab_spanw_key_str(w, AB_LABEL_SECRET_TYPE, AB_STR("cluster"));
     ab_spanw_key_str(w, AB_LABEL_AGENT_NAME, agent);
     ab_spanw_key_str(w, AB_LABEL_REGISTERED, AB_STR("true"));
@@ -163,13 +161,11 @@ ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, cons
     ab_spanw_key_str(&w, "apiVersion", AB_STR("v1"));
     ab_spanw_key_str(&w, "kind", AB_STR("Secret"));
     ab_spanw_key_str(&w, "type", AB_STR("Opaque"));
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_key_str(&w, "name", ab_str_of(name));
     ab_spanw_key_str(&w, "namespace", ab_str_of(form->namespace));
     write_labels(&w, form, agent, labels);
-    ab_spanw_key(&w, AB_STR("annotations"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "annotations");
     ab_spanw_key_str(&w, AB_ANN_MODE, ab_str_of(mode));
     ab_spanw_key_str(&w, AB_ANN_SKIP_RECONCILE, AB_STR("true"));
     ab_spanw_key_str(&w, AB_ANN_REGISTERED_DATA, ab_str_of(hex));
@@ -193,11 +189,9 @@ static void write_metadata(ab_spanw *w, const ab_object *secret, const char *dig
 {
     static const char *const own[] = {AB_ANN_REGISTERED_DATA, NULL};
     static const char *const rest[] = {"annotations", "managedFields", NULL};
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     ab_spanw_members(w, ab_object_field(secret, "metadata"), rest);
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     ab_spanw_members(w, ab_object_meta(secret, "annotations"), own);
     ab_spanw_key_str(w, AB_ANN_REGISTERED_DATA, ab_str_of(digest));
     ab_spanw_object_end(w);
@@ -207,8 +201,7 @@ static void write_metadata(ab_spanw *w, const ab_object *secret, const char *dig
 static void write_data(ab_spanw *w, const ab_object *secret, ab_spanv data)
 {
     static const char *const own[] = {"config", "name", "server", NULL};
-    ab_spanw_key(w, AB_STR("data"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "data");
     ab_spanw_members(w, ab_object_field(secret, "data"), own);
     for (size_t i = 0; own[i] != NULL; i++)
         ab_spanw_member(w, ab_span_get(data, own[i]));

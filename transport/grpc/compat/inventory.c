@@ -145,10 +145,8 @@ static ab_err write_told(const inventory *inv, ab_spanw *w)
              inv->newest == NULL ? 0 : inv->newest->epoch,
              inv->newest == NULL ? 0 : inv->newest->version);
     ab_spanw_key_str(w, "newest", ab_str_of(newest));
-    ab_spanw_key(w, AB_STR("count"));
-    ab_spanw_int(w, (int64_t)inv->count);
-    ab_spanw_key(w, AB_STR("pages"));
-    ab_spanw_array(w);
+    ab_spanw_key_int(w, "count", (int64_t)inv->count);
+    ab_spanw_key_array(w, "pages");
     for (size_t n = 0; n < inv->pages && e == AB_ERR_OK; n++) {
         size_t end = page_end(inv, n, first);
         e = digest_page(inv, first, end, w);
@@ -167,8 +165,7 @@ static void answer(ab_compat *d, ab_str id)
     if (e == AB_ERR_OK)
         e = write_told(&inv, &w);
     free(inv.entries);
-    ab_spanw_key(&w, AB_STR("want"));
-    ab_spanw_array(&w);
+    ab_spanw_key_array(&w, "want");
     ab_spanw_array_end(&w);
     if (e == AB_ERR_OK) {
         end_step(d, &w, &data);
@@ -201,10 +198,8 @@ static void say_page(ab_compat *d, const inventory *inv, size_t n, ab_str id)
     ab_spanw w = ab_spanw_to(&data);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "id", id);
-    ab_spanw_key(&w, AB_STR("page"));
-    ab_spanw_int(&w, (int64_t)n);
-    ab_spanw_key(&w, AB_STR("entries"));
-    ab_spanw_array(&w);
+    ab_spanw_key_int(&w, "page", (int64_t)n);
+    ab_spanw_key_array(&w, "entries");
     for (size_t i = first; i < page_end(inv, n, first); i++)
         write_entry(&w, inv->entries[i].resource);
     ab_spanw_array_end(&w);
@@ -254,10 +249,8 @@ static void inspect_agent(ab_compat *d)
     ab_spanw_key_str(&w, "namespace",
                      d->namespace[0] == '\0' ? AB_STR("argocd") : ab_str_of(d->namespace));
     ab_spanw_key_str(&w, "newest", AB_STR("0.0"));
-    ab_spanw_key(&w, AB_STR("count"));
-    ab_spanw_int(&w, 0);
-    ab_spanw_key(&w, AB_STR("pages"));
-    ab_spanw_array(&w);
+    ab_spanw_key_int(&w, "count", 0);
+    ab_spanw_key_array(&w, "pages");
     ab_spanw_str(&w, ab_str_of(hex));
     ab_spanw_array_end(&w);
     end_step(d, &w, &data);
@@ -285,8 +278,7 @@ static void want_all(ab_compat *d, ab_spanv step)
         ab_compat_distrust(d);
     d->pages_due = pages;
     ab_spanw w = begin_step(&data, "want", ab_str_of(d->resync_id));
-    ab_spanw_key(&w, AB_STR("want"));
-    ab_spanw_array(&w);
+    ab_spanw_key_array(&w, "want");
     for (size_t i = 0; i < pages; i++)
         ab_spanw_int(&w, (int64_t)i);
     ab_spanw_array_end(&w);

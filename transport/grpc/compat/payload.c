@@ -9,8 +9,7 @@
 
 static void write_annotations(ab_spanw *w, ab_spanv annotations)
 {
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
         if (!ab_str_starts(ab_span_plain_key(v), AB_ANN_PREFIX))
             ab_spanw_member(w, v);
@@ -19,8 +18,7 @@ static void write_annotations(ab_spanw *w, ab_spanv annotations)
 
 static void write_metadata(ab_spanw *w, ab_spanv metadata, const ab_compat_edit *edit)
 {
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
         if (ab_str_is(name, "annotations"))
@@ -75,8 +73,7 @@ void ab_compat_snapshot(ab_str key, const char *uid, const char *namespace, ab_b
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
     write_kind(&w, kind);
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_key_str(&w, "name", name);
     ab_spanw_key_str(&w, "namespace", namespace == NULL ? ns : ab_str_of(namespace));
     if (uid != NULL)

@@ -420,8 +420,10 @@ static void the_writer_puts_commas_and_escapes(void **state)
     ab_spanw_member(&w, num);
     ab_spanw_member(&w, ab_span_next(num));
     ab_spanw_member(&w, (ab_spanv){0});
-    ab_spanw_key(&w, AB_STR("list"));
-    ab_spanw_array(&w);
+    ab_spanw_key_int(&w, "int", -1);
+    ab_spanw_key_object(&w, "object");
+    ab_spanw_object_end(&w);
+    ab_spanw_key_array(&w, "list");
     ab_spanw_int(&w, INT64_MIN);
     ab_spanw_raw(&w, AB_STR("true"));
     ab_spanw_raw(&w, AB_STR("false"));
@@ -437,8 +439,8 @@ static void the_writer_puts_commas_and_escapes(void **state)
     assert_int_equal(ab_buf_status(&out), AB_ERR_OK);
     assert_string_equal(out.ptr,
                         "{\"s\\\"\":\"a\\\"\\\\\\n\\u0001\\u0000z\",\"raw\":{},\"num\":1.50,"
-                        "\"k\\u0065y\":[1, 2],\"list\":[-9223372036854775808,true,false,null,"
-                        "1.50,null,[],{}]}");
+                        "\"k\\u0065y\":[1, 2],\"int\":-1,\"object\":{},"
+                        "\"list\":[-9223372036854775808,true,false,null,1.50,null,[],{}]}");
     ab_span_free(parse(out.ptr));
     ab_buf_fini(&out);
     ab_span_free(doc);

@@ -26,8 +26,7 @@ static const char *const audiences[] = {
 
 static bool add_hash(cJSON *object, const char *name, const uint8_t hash[AB_AUTH_HASH_BYTES])
 {
-    ab_buf text;
-    ab_buf_init(&text, HASH_TEXT);
+    ab_buf text = ab_buf_up_to(HASH_TEXT);
     ab_base64url_encode((ab_str){(const char *)hash, AB_AUTH_HASH_BYTES}, &text);
     bool added =
         ab_buf_status(&text) == AB_ERR_OK && ab_doc_add_str(object, name, ab_buf_str(&text));
@@ -38,8 +37,7 @@ static bool add_hash(cJSON *object, const char *name, const uint8_t hash[AB_AUTH
 /* The subject is a document of its own, as text. */
 static bool add_subject(cJSON *object, const ab_jwt_claims *claims)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_JWT_MAX);
+    ab_buf text = ab_buf_up_to(AB_JWT_MAX);
     cJSON *subject = cJSON_CreateObject();
     bool complete = ab_doc_add_str(subject, "clientID", ab_str_of(claims->agent)) &&
                     ab_doc_add_str(subject, "mode", ab_str_of(claims->mode));
@@ -103,10 +101,8 @@ static ab_err put_signature(EVP_PKEY *key, ab_str text, ab_buf *out)
 
 ab_err ab_jwt_sign(EVP_PKEY *key, ab_jwt_use use, const ab_jwt_claims *claims, ab_buf *out)
 {
-    ab_buf text;
-    ab_buf payload;
-    ab_buf_init_secret(&text, AB_JWT_MAX);
-    ab_buf_init(&payload, AB_JWT_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_JWT_MAX);
+    ab_buf payload = ab_buf_up_to(AB_JWT_MAX);
     ab_err e = put_claims(use, claims, &payload);
     ab_base64url_encode(AB_STR("{\"alg\":\"RS512\",\"typ\":\"JWT\"}"), &text);
     ab_buf_putc(&text, '.');
@@ -151,8 +147,7 @@ static bool split(ab_str token, parts *out)
 /* A part of the token as a JSON object; owned by the caller. */
 static ab_auth_reason open_part(ab_str part, cJSON **out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_JWT_MAX);
+    ab_buf text = ab_buf_up_to(AB_JWT_MAX);
     bool good = ab_base64url_decode(part, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)
@@ -185,8 +180,7 @@ static ab_auth_reason check_header(ab_str part)
 
 static ab_auth_reason check_signature(EVP_PKEY *key, const parts *p)
 {
-    ab_buf signature;
-    ab_buf_init(&signature, AB_JWT_MAX);
+    ab_buf signature = ab_buf_up_to(AB_JWT_MAX);
     ab_auth_reason r = AB_AUTH_NONE;
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
     if (!ab_base64url_decode(p->signature, &signature))
@@ -214,8 +208,7 @@ static bool take_text(ab_str text, char *out, size_t room)
 
 static bool take_hash(ab_str text, uint8_t out[AB_AUTH_HASH_BYTES])
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_AUTH_HASH_BYTES);
+    ab_buf bytes = ab_buf_up_to(AB_AUTH_HASH_BYTES);
     bool good =
         text.ptr != NULL && ab_base64url_decode(text, &bytes) && bytes.len == AB_AUTH_HASH_BYTES;
     if (good)

@@ -20,8 +20,7 @@ ab_err ab_auth_keys_make(ab_auth_keys *k, ab_error *err)
 
 static ab_err read_key(const char *path, EVP_PKEY **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, FILE_MAX);
+    ab_buf text = ab_buf_secret_up_to(FILE_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK && (e = ab_pem_key(ab_buf_str(&text), out)) != AB_ERR_OK)
         (void)ab_fail(err, e, "%s: not a PEM private key without a password", path);

@@ -17,11 +17,10 @@ void ab_auth_limiter_key(const char *address, ab_str who, uint8_t out[AB_AUTH_HA
 {
     struct in6_addr ip;
     ab_str where = ab_str_of(address);
-    ab_buf text;
     /* Whoever has one address of IPv6 has the 2^64 of its network. */
     if (uv_inet_pton(AF_INET6, address, &ip) == 0)
         where = (ab_str){(const char *)&ip, sizeof(ip) / 2};
-    ab_buf_init(&text, 64 * 1024);
+    ab_buf text = ab_buf_up_to(64 * 1024);
     ab_buf_put(&text, where);
     ab_buf_putc(&text, '\0');
     ab_buf_put(&text, who);

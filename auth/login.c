@@ -209,8 +209,7 @@ static bool is_mode(ab_str mode)
  * has that; else by whom it says it is, and by its address too where anybody may say so. */
 static void take_claim(job *j, const ab_auth_peer *peer, const ab_auth_request *request)
 {
-    ab_buf who;
-    ab_buf_init(&who, CLAIM_MAX);
+    ab_buf who = ab_buf_up_to(CLAIM_MAX);
     j->by_address = !j->claims.bound;
     if (j->claims.bound)
         ab_buf_put(&who, key_text(j->claims.fingerprint));

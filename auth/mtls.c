@@ -29,12 +29,11 @@ static void begin(ab_auth_method *self, const ab_auth_peer *peer, const ab_auth_
 {
     const mtls *m = (const mtls *)self;
     const X509 *cert = peer->certificate;
-    ab_buf name;
     (void)request;
     check->reason = cert == NULL ? AB_AUTH_NO_CERTIFICATE : AB_AUTH_CERTIFICATE;
     if (cert == NULL)
         return;
-    ab_buf_init(&name, NAME_MAX_BYTES);
+    ab_buf name = ab_buf_up_to(NAME_MAX_BYTES);
     ab_err e = ab_identity_rule_name(m->identity, cert, &name);
     if (e == AB_ERR_OK)
         ab_auth_check_captured(check, ab_buf_str(&name), AB_AUTH_CERTIFICATE);

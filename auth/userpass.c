@@ -28,9 +28,8 @@ typedef struct {
 
 static ab_err load(userpass *u, ab_error *err)
 {
-    ab_buf text;
     ab_passwords *passwords = NULL;
-    ab_buf_init_secret(&text, AB_AUTH_FILE_BYTES);
+    ab_buf text = ab_buf_secret_up_to(AB_AUTH_FILE_BYTES);
     ab_err e = ab_file_read(u->path, &text, NULL, err);
     if (e == AB_ERR_OK && (e = ab_passwords_parse(ab_buf_str(&text), &passwords, err)) != AB_ERR_OK)
         ab_error_prefix(err, "%s", u->path);

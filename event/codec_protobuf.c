@@ -54,8 +54,7 @@ static ProtobufCBinaryData *core_field(message *m, ab_str name)
 
 static ab_err set_bytes(value *v, ab_str base64, ab_pb_arena *arena)
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_EVENT_ATTR_VALUE_MAX);
+    ab_buf bytes = ab_buf_up_to(AB_EVENT_ATTR_VALUE_MAX);
     (void)ab_base64_decode(base64, &bytes);
     char *kept = ab_pb_alloc(arena, bytes.len);
     if (kept != NULL && bytes.len > 0)
@@ -197,8 +196,7 @@ static ab_err add_integer(decoder *d, ab_str name, int32_t integer)
 
 static ab_err add_bytes(decoder *d, ab_str name, ProtobufCBinaryData bytes)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_EVENT_ATTR_VALUE_MAX);
+    ab_buf text = ab_buf_up_to(AB_EVENT_ATTR_VALUE_MAX);
     ab_base64_encode(ab_pb_str(bytes), &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)

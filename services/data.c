@@ -16,8 +16,7 @@
 
 static ab_err read_former(const char *path, char former[WORD_MAX], ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, WORD_MAX - 1);
+    ab_buf text = ab_buf_up_to(WORD_MAX - 1);
     ab_err e = ab_file_read(path, &text, NULL, err);
     snprintf(former, WORD_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&text)));
     former[strcspn(former, "\r\n")] = '\0';

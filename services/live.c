@@ -216,8 +216,7 @@ static ab_err admits(void *arg, const char *agent, const X509 *peer, ab_error *e
 {
     const ab_service_live *l = arg;
     const char *expected = agent != NULL ? agent : l->principal;
-    ab_buf name;
-    ab_buf_init(&name, 1024);
+    ab_buf name = ab_buf_up_to(1024);
     ab_err e = ab_identity_rule_name(l->identity, peer, &name);
     if (e != AB_ERR_OK || !ab_str_is(ab_buf_str(&name), expected))
         e = ab_fail(err, AB_ERR_DENIED,

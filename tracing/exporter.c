@@ -193,9 +193,8 @@ static void on_done(void *arg, const ab_http_result *result)
 
 static void send_batch(ab_exporter *x)
 {
-    ab_buf body;
     size_t count = x->count < BATCH_MAX ? x->count : BATCH_MAX;
-    ab_buf_init(&body, BODY_MAX);
+    ab_buf body = ab_buf_up_to(BODY_MAX);
     if (ab_otlp_write(&x->env.resource, &x->queue, count, &body) == AB_ERR_OK)
         x->call = ab_http_start(x->http, &(ab_http_request){.method = "POST",
                                                             .url = x->url,

@@ -27,8 +27,7 @@ static bool is_service_link(ab_str name, ab_str value)
 
 static ab_value *find_by_env(const ab_config *c, ab_str name)
 {
-    ab_buf known;
-    ab_buf_init(&known, 512);
+    ab_buf known = ab_buf_up_to(512);
     ab_value *found = NULL;
     for (size_t i = 0; i < c->count && found == NULL; i++) {
         ab_buf_clear(&known);
@@ -43,10 +42,8 @@ static ab_value *find_by_env(const ab_config *c, ab_str name)
 static ab_err unknown_variable(const ab_config *c, ab_str name, ab_error *err)
 {
     size_t best = 0;
-    ab_buf known;
-    ab_buf nearest;
-    ab_buf_init(&known, 512);
-    ab_buf_init(&nearest, 512);
+    ab_buf known = ab_buf_up_to(512);
+    ab_buf nearest = ab_buf_up_to(512);
     for (size_t i = 0; i < c->count; i++) {
         ab_buf_clear(&known);
         ab_option_env_name(c->values[i].option->name, &known);
@@ -110,8 +107,7 @@ static ab_value *find_map(const ab_config *c, ab_str name, ab_str *key)
 
 static ab_err unknown_set_key(const ab_config *c, ab_str name, ab_error *err)
 {
-    ab_buf hint;
-    ab_buf_init(&hint, 512);
+    ab_buf hint = ab_buf_up_to(512);
     ab_config_suggest(c, name, true, &hint);
     ab_err e = ab_fail(err, AB_ERR_CONFIG, "--set: unknown key \"%.*s\"%.*s", AB_STR_ARG(name),
                        AB_STR_ARG(ab_buf_str(&hint)));

@@ -94,8 +94,7 @@ static ab_err at_line(const walk *w, ab_err e, ab_error *err)
 
 static ab_err unknown_key(walk *w, ab_error *err)
 {
-    ab_buf hint;
-    ab_buf_init(&hint, 512);
+    ab_buf hint = ab_buf_up_to(512);
     ab_config_suggest(w->config, ab_str_of(w->name), false, &hint);
     ab_err e = ab_fail(err, AB_ERR_CONFIG, "unknown key \"%s\"%.*s", w->name,
                        AB_STR_ARG(ab_buf_str(&hint)));
@@ -229,10 +228,9 @@ static ab_err read_text(ab_config *c, ab_str text, ab_error *err)
 ab_err ab_config_read_file(ab_config *c, ab_error *err)
 {
     ab_error why = {0};
-    ab_buf text;
     if (c->file == NULL)
         return AB_ERR_OK;
-    ab_buf_init_secret(&text, FILE_MAX_BYTES);
+    ab_buf text = ab_buf_secret_up_to(FILE_MAX_BYTES);
     ab_err e = ab_file_read_named(c->file, &text, &why);
     if (e == AB_ERR_OK)
         e = read_text(c, ab_buf_str(&text), err);

@@ -27,8 +27,7 @@ static ab_err wrong_type(const ab_option *o, ab_spanv v, bool text_wanted, ab_er
     bool scalar =
         t == AB_SPAN_FALSE || t == AB_SPAN_TRUE || t == AB_SPAN_NUMBER || t == AB_SPAN_STRING;
     ab_str raw = scalar ? ab_span_raw(v) : AB_STR("");
-    ab_buf shown;
-    ab_buf_init_secret(&shown, TEXT_MAX);
+    ab_buf shown = ab_buf_secret_up_to(TEXT_MAX);
     ab_buf_put(&shown, (ab_str){raw.ptr, raw.len > 60 ? 60 : raw.len});
     if (text_wanted && scalar && !o->secret)
         ab_buf_puts(&shown, ": put it in quotes");
@@ -74,8 +73,7 @@ static ab_err scalar_from_json(const ab_config *c, ab_value *v, ab_spanv json, a
         return wrong_type(o, json, wants_text(o->kind), err);
     if (t != AB_SPAN_STRING)
         return ab_value_from_text(c, v, ab_span_raw(json), err);
-    ab_buf text;
-    ab_buf_init_secret(&text, TEXT_MAX);
+    ab_buf text = ab_buf_secret_up_to(TEXT_MAX);
     ab_err e = copy_text(o, json, &text, err);
     if (e == AB_ERR_OK)
         e = ab_value_from_text(c, v, ab_buf_str(&text), err);
@@ -95,8 +93,7 @@ static ab_err add_string(const ab_option *o, ab_group *g, const char *key, ab_sp
             ab_error_prefix(err, "key \"%s\"", key);
         return e;
     }
-    ab_buf text;
-    ab_buf_init_secret(&text, TEXT_MAX);
+    ab_buf text = ab_buf_secret_up_to(TEXT_MAX);
     ab_err e = copy_text(o, v, &text, err);
     if (e == AB_ERR_OK && ab_group_add(g, key == NULL ? NULL : strdup(key),
                                        ab_str_dup(ab_buf_str(&text))) != AB_ERR_OK)

@@ -165,8 +165,7 @@ static void put_cell(ab_buf *out, ab_str text)
 
 static void put_option_row(ab_buf *out, const ab_option *o)
 {
-    ab_buf cell;
-    ab_buf_init(&cell, 1024);
+    ab_buf cell = ab_buf_up_to(1024);
     ab_option_put_wanted(o, &cell);
     if (o->min != 0 || o->max != 0) {
         ab_buf_puts(&cell, ", ");

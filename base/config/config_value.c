@@ -77,8 +77,7 @@ void ab_option_put_wanted(const ab_option *o, ab_buf *out)
 
 ab_err ab_option_wrong(const ab_option *o, const char *what, ab_str given, ab_error *err)
 {
-    ab_buf wanted;
-    ab_buf_init(&wanted, 1024);
+    ab_buf wanted = ab_buf_up_to(1024);
     ab_option_put_wanted(o, &wanted);
     /* A secret put under the wrong type is still a secret. */
     ab_str shown = o->secret ? AB_STR("<redacted>") : given;
@@ -93,8 +92,7 @@ static ab_err check_bounds(const ab_option *o, int64_t n, ab_error *err)
 {
     if ((o->min == 0 && o->max == 0) || (n >= o->min && n <= o->max))
         return AB_ERR_OK;
-    ab_buf text;
-    ab_buf_init(&text, 256);
+    ab_buf text = ab_buf_up_to(256);
     ab_option_put_number(o, n, &text);
     ab_buf_puts(&text,
                 n < o->min ? " is below the smallest value " : " is above the largest value ");
@@ -187,8 +185,7 @@ char *ab_config_resolve_path(const ab_config *c, ab_str text)
 {
     if (text.len == 0 || text.ptr[0] == '/' || strcmp(c->folder, ".") == 0)
         return ab_str_dup(text);
-    ab_buf path;
-    ab_buf_init(&path, text.len + strlen(c->folder) + 2);
+    ab_buf path = ab_buf_up_to(text.len + strlen(c->folder) + 2);
     ab_buf_printf(&path, "%s/%.*s", c->folder, AB_STR_ARG(text));
     char *out = ab_buf_take(&path);
     ab_buf_fini(&path);

@@ -45,8 +45,7 @@ bool ab_base64_decode(ab_str text, ab_buf *out)
 
 bool ab_base64_is(ab_str text)
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, text.len);
+    ab_buf bytes = ab_buf_up_to(text.len);
     bool is = ab_base64_decode(text, &bytes);
     ab_buf_fini(&bytes);
     return is;
@@ -71,8 +70,7 @@ void ab_base64url_encode(ab_str bytes, ab_buf *out)
 
 bool ab_base64url_decode(ab_str text, ab_buf *out)
 {
-    ab_buf plain;
-    ab_buf_init_secret(&plain, text.len + 4);
+    ab_buf plain = ab_buf_secret_up_to(text.len + 4);
     bool good = text.len > 0 && text.len % 4 != 1;
     for (size_t i = 0; i < text.len && good; i++) {
         char c = text.ptr[i];

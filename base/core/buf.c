@@ -152,12 +152,12 @@ bool ab_str_is_utf8(ab_str s)
 
 void ab_buf_init(ab_buf *b, size_t cap)
 {
-    *b = (ab_buf){.cap = cap};
+    *b = ab_buf_up_to(cap);
 }
 
 void ab_buf_init_secret(ab_buf *b, size_t cap)
 {
-    *b = (ab_buf){.cap = cap, .secret = true};
+    *b = ab_buf_secret_up_to(cap);
 }
 
 static void release(ab_buf *b, bool wiped)

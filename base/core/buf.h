@@ -105,8 +105,20 @@ typedef struct {
 } ab_buf;
 
 /** An empty buffer that never grows past `cap` bytes. Nothing is allocated yet. */
+static inline ab_buf ab_buf_up_to(size_t cap)
+{
+    return (ab_buf){.cap = cap};
+}
+
+/** The same for a secret: growing and fini leave none of its bytes in freed memory. */
+static inline ab_buf ab_buf_secret_up_to(size_t cap)
+{
+    return (ab_buf){.cap = cap, .secret = true};
+}
+
+/** Make `b` an empty buffer, as ab_buf_up_to does. */
 void ab_buf_init(ab_buf *b, size_t cap);
-/** As init, for a secret: growing and fini leave none of its bytes in freed memory. */
+/** Make `b` an empty buffer for a secret, as ab_buf_secret_up_to does. */
 void ab_buf_init_secret(ab_buf *b, size_t cap);
 /** Release the bytes; `b` is again as after init. */
 void ab_buf_fini(ab_buf *b);

@@ -171,8 +171,7 @@ static bool take_uri(void *arg, ab_str uri)
 
 static ab_err name_from_subject(const ab_identity_rule *r, const X509 *cert, ab_buf *out)
 {
-    ab_buf subject;
-    ab_buf_init(&subject, SUBJECT_MAX);
+    ab_buf subject = ab_buf_up_to(SUBJECT_MAX);
     ab_err e = ab_certificate_subject(cert, &subject);
     ab_str name = e == AB_ERR_OK ? ab_expression_first_group(r->expression, ab_buf_str(&subject))
                                  : AB_STR_NONE;

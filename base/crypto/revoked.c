@@ -79,8 +79,7 @@ ab_err ab_revoked_parse(ab_str text, ab_revoked *out, ab_error *err)
 
 ab_err ab_revoked_read(const char *path, ab_revoked *out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, FILE_MAX_BYTES);
+    ab_buf text = ab_buf_up_to(FILE_MAX_BYTES);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK && (e = ab_revoked_parse(ab_buf_str(&text), out, err)) != AB_ERR_OK)
         ab_error_prefix(err, "%s", path);

@@ -86,8 +86,7 @@ static ab_err seal_content(X509 *cert, ab_str content, ab_buf *out, ab_error *er
 ab_err ab_seal(const ab_seal_recipient *r, const ab_seal_binding *binding, ab_str payload,
                ab_buf *out, ab_error *err)
 {
-    ab_buf content;
-    ab_buf_init_secret(&content, CONTENT_MAX);
+    ab_buf content = ab_buf_secret_up_to(CONTENT_MAX);
     put_content(binding, payload, &content);
     ab_err e = ab_buf_status(&content);
     if (e == AB_ERR_OK)
@@ -125,8 +124,7 @@ static bool is_for_us(CMS_ContentInfo *cms, X509 *cert)
 
 static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
 {
-    ab_buf der;
-    ab_buf_init(&der, CONTENT_MAX);
+    ab_buf der = ab_buf_up_to(CONTENT_MAX);
     bool good = ab_base64_decode(sealed, &der);
     ab_err e = ab_buf_status(&der);
     const unsigned char *at = (const unsigned char *)der.ptr;
@@ -150,8 +148,7 @@ static ab_err read_message(ab_str sealed, CMS_ContentInfo **out, ab_error *err)
 
 static bool same(ab_spanv v, ab_str wanted)
 {
-    ab_buf text;
-    ab_buf_init(&text, CONTENT_MAX);
+    ab_buf text = ab_buf_up_to(CONTENT_MAX);
     bool equal = ab_span_copy(v, &text) == AB_ERR_OK && ab_str_eq(ab_buf_str(&text), wanted);
     ab_buf_fini(&text);
     return equal;

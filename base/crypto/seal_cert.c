@@ -76,8 +76,7 @@ static ab_err check_extended_key_usage(X509 *cert, ab_error *err)
 static ab_err check_name(X509 *cert, const ab_identity_rule *identity, const char *agent,
                          ab_error *err)
 {
-    ab_buf name;
-    ab_buf_init(&name, NAME_MAX_BYTES);
+    ab_buf name = ab_buf_up_to(NAME_MAX_BYTES);
     ab_err e = ab_identity_rule_name(identity, cert, &name);
     if (e == AB_ERR_NOMEM)
         (void)ab_fail(err, e, "out of memory for the name in a certificate");

@@ -26,8 +26,7 @@ static void put_content(ab_buf *out, ab_str raw, bool escaped)
         ab_buf_put(out, raw);
         return;
     }
-    ab_buf content;
-    ab_buf_init(&content, raw.len);
+    ab_buf content = ab_buf_up_to(raw.len);
     (void)ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &content);
     if (ab_buf_status(&content) == AB_ERR_OK)
         ab_span_put_string(out, ab_buf_str(&content));

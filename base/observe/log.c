@@ -59,8 +59,7 @@ static bool find_area(ab_str word, size_t *out)
 
 static ab_err unknown_area(ab_str word, ab_error *err)
 {
-    ab_buf names;
-    ab_buf_init(&names, 256);
+    ab_buf names = ab_buf_up_to(256);
     for (size_t i = 0; i < AB_AREA_COUNT; i++)
         ab_buf_printf(&names, "%s%s", i == 0 ? "" : ", ", area_names[i]);
     ab_err e = ab_fail(err, AB_ERR_CONFIG, "unknown log area \"%.*s\": the areas are %.*s",

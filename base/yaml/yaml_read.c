@@ -80,8 +80,7 @@ static ab_err read_tree(stream *s, ab_yaml_tree *t)
 
 static ab_err give_document(const stream *s, const ab_yaml_tree *t, size_t line)
 {
-    ab_buf json;
-    ab_buf_init_secret(&json, s->limits->bytes_max);
+    ab_buf json = ab_buf_secret_up_to(s->limits->bytes_max);
     ab_err e = ab_yaml_tree_unfold(t, &json);
     if (e == AB_ERR_OK)
         e = s->on_document(s->arg, ab_buf_str(&json), line);
@@ -155,8 +154,7 @@ static ab_err compact(ab_str json, size_t depth_max, ab_buf *out)
 
 static ab_err give_json(const stream *s, const ab_span *doc, size_t line)
 {
-    ab_buf out;
-    ab_buf_init_secret(&out, s->limits->bytes_max);
+    ab_buf out = ab_buf_secret_up_to(s->limits->bytes_max);
     ab_err e = ab_span_node_count(doc) > s->limits->nodes_max
                    ? AB_ERR_TOOBIG
                    : compact(ab_span_raw(ab_span_root(doc)), s->limits->depth_max, &out);

@@ -184,8 +184,7 @@ static ab_yaml_kind resolve_number(ab_str text, ab_buf *json)
 /* Underscores may stand anywhere in a number after its first character. */
 static ab_yaml_kind resolve_with_underscores(ab_str text, ab_buf *json)
 {
-    ab_buf plain;
-    ab_buf_init(&plain, text.len);
+    ab_buf plain = ab_buf_up_to(text.len);
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] != '_')
             ab_buf_putc(&plain, text.ptr[i]);

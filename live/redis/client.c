@@ -114,13 +114,12 @@ static void put_login(ab_redis_client *c, ab_str password)
 static void on_open(void *arg)
 {
     ab_redis_client *c = arg;
-    ab_buf text;
     ab_error err = {0};
     if (c->password_file == NULL) {
         go_up(c);
         return;
     }
-    ab_buf_init_secret(&text, PASSWORD_MAX);
+    ab_buf text = ab_buf_secret_up_to(PASSWORD_MAX);
     ab_err e = ab_file_read_named(c->password_file, &text, &err);
     ab_str password = ab_buf_str(&text);
     while (password.len > 0 && strchr("\r\n", password.ptr[password.len - 1]) != NULL)

@@ -100,11 +100,10 @@ static ab_err put_words(ab_buf *bulks, ab_buf *word, ab_str line, size_t *count)
 
 ab_err ab_resp_put_inline(ab_buf *out, ab_str line)
 {
-    ab_buf bulks;
     ab_buf word;
     size_t count = 0;
     /* A word of one byte takes two of the line. */
-    ab_buf_init(&bulks, 8 * (size_t)AB_RESP_WHOLE_MAX);
+    ab_buf bulks = ab_buf_up_to(8 * (size_t)AB_RESP_WHOLE_MAX);
     ab_buf_init(&word, AB_RESP_WHOLE_MAX);
     ab_err e = put_words(&bulks, &word, line, &count);
     if (e == AB_ERR_OK && count > 0) {

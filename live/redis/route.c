@@ -73,8 +73,7 @@ static bool is_plain(char c)
 
 void ab_redis_route_put_path(const ab_redis_agents *agents, ab_str key, ab_buf *out)
 {
-    ab_buf name;
-    ab_buf_init(&name, AB_REDIS_KEY_MAX);
+    ab_buf name = ab_buf_up_to(AB_REDIS_KEY_MAX);
     ab_redis_route_put_key(agents, key, &name);
     ab_buf_putc(out, '/');
     for (size_t i = 0; i < name.len; i++) {

@@ -46,8 +46,7 @@ static ab_err take(ab_agent_key *k, const ab_buf *text, ab_error *err)
 
 static ab_err load(ab_agent_key *k, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, KEY_MAX);
+    ab_buf text = ab_buf_secret_up_to(KEY_MAX);
     ab_err e = ab_file_read_named(k->path, &text, err);
     if (e == AB_ERR_OK)
         e = take(k, &text, err);
@@ -112,8 +111,7 @@ ab_err ab_agent_key_token(const ab_agent_key *k, ab_str agent, char out[AB_AGENT
     if (HMAC(EVP_sha256(), k->key, (int)k->len, message, sizeof(context) + agent.len, mac, NULL) ==
         NULL)
         return AB_ERR_FATAL;
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_AGENT_TOKEN_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_AGENT_TOKEN_MAX);
     ab_base64url_encode((ab_str){(const char *)mac, 32}, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)

@@ -84,11 +84,10 @@ static ab_err take_lines(ab_map *agents, ab_str text, ab_error *err)
 
 static ab_err load(ab_resource_identities *ids, ab_error *err)
 {
-    ab_buf text;
     ab_map *agents = ab_map_new();
     if (agents == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for %s", ids->path);
-    ab_buf_init_secret(&text, FILE_MAX);
+    ab_buf text = ab_buf_secret_up_to(FILE_MAX);
     ab_err e = ab_file_read_named(ids->path, &text, err);
     if (e == AB_ERR_OK) {
         e = take_lines(agents, ab_buf_str(&text), err);

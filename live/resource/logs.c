@@ -133,8 +133,7 @@ static uint64_t number_of(ab_str query, const char *name)
 {
     uint64_t number = NONE;
     size_t count = 0;
-    ab_buf text;
-    ab_buf_init(&text, 32);
+    ab_buf text = ab_buf_up_to(32);
     if (ab_resource_query_find(query, name, &text, &count) != AB_ERR_OK || count == 0 ||
         ab_str_to_u64(ab_buf_str(&text), &number) != AB_ERR_OK)
         number = NONE;
@@ -170,11 +169,10 @@ static void put_beginning(ab_resource_logs *l, ab_str query, ab_buf *out)
 
 void ab_resource_logs_resume(ab_resource_logs *l, const ab_resource_map *m, ab_buf *target)
 {
-    ab_buf query;
     ab_buf_clear(&l->line);
     l->seen = 0;
     l->resumed = l->stamp[0] != '\0';
-    ab_buf_init(&query, AB_RESOURCE_TARGET_MAX);
+    ab_buf query = ab_buf_up_to(AB_RESOURCE_TARGET_MAX);
     if (l->resumed)
         put_since(m->query, BEGINS, l->stamp, &query);
     else

@@ -61,11 +61,10 @@ static bool is_part(ab_str s)
 
 static ab_err add_part(ab_resource_map *m, ab_str raw, size_t *used, ab_error *err)
 {
-    ab_buf decoded;
     if (m->part_count == AB_RESOURCE_PARTS_MAX)
         return ab_fail(err, AB_ERR_INVALID, "the path has more than %d parts",
                        AB_RESOURCE_PARTS_MAX);
-    ab_buf_init(&decoded, AB_RESOURCE_PATH_MAX);
+    ab_buf decoded = ab_buf_up_to(AB_RESOURCE_PATH_MAX);
     ab_err e = ab_resource_query_decode(raw, false, &decoded);
     ab_str part = ab_buf_str(&decoded);
     if (e == AB_ERR_OK && is_part(part)) {

@@ -55,10 +55,9 @@ static ab_err check_part(ab_str part, ab_buf *decoded, ab_error *err)
 ab_err ab_resource_query_check(ab_str query, ab_error *err)
 {
     ab_err e = AB_ERR_OK;
-    ab_buf decoded;
     if (query.len > 0 && memchr(query.ptr, ';', query.len) != NULL)
         return ab_fail(err, AB_ERR_INVALID, "the query has a semicolon; write it as %%3B");
-    ab_buf_init(&decoded, VALUE_MAX);
+    ab_buf decoded = ab_buf_up_to(VALUE_MAX);
     while (e == AB_ERR_OK && query.len > 0) {
         ab_str value = ab_str_cut(&query, '&');
         ab_str name = ab_str_cut(&value, '=');
@@ -73,8 +72,7 @@ ab_err ab_resource_query_check(ab_str query, ab_error *err)
 /* Names are short: one of more than 128 bytes is none that anyone asks for. */
 static bool is_named(ab_str raw, const char *name)
 {
-    ab_buf decoded;
-    ab_buf_init(&decoded, 128);
+    ab_buf decoded = ab_buf_up_to(128);
     bool same = ab_resource_query_decode(raw, true, &decoded) == AB_ERR_OK &&
                 ab_str_is(ab_buf_str(&decoded), name);
     ab_buf_fini(&decoded);
@@ -102,8 +100,7 @@ ab_err ab_resource_query_find(ab_str query, const char *name, ab_buf *out, size_
 ab_err ab_resource_query_bool(ab_str query, const char *name, bool *out, ab_error *err)
 {
     size_t count = 0;
-    ab_buf value;
-    ab_buf_init(&value, 64);
+    ab_buf value = ab_buf_up_to(64);
     ab_err e = ab_resource_query_find(query, name, &value, &count);
     ab_str is = ab_buf_str(&value);
     bool yes = ab_str_is(is, "true") || ab_str_is(is, "1");

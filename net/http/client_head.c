@@ -36,10 +36,9 @@ static ab_err collect(CURL *easy, ab_buf *names, ab_http_field *fields, size_t *
 
 static ab_err tell_head(ab_http_call *c, int status)
 {
-    ab_buf names;
     ab_http_field fields[AB_HTTP_FIELDS_MAX];
     size_t count = 0;
-    ab_buf_init(&names, 1024u * 1024);
+    ab_buf names = ab_buf_up_to(1024u * 1024);
     ab_err e = collect(c->easy, &names, fields, &count);
     if (e == AB_ERR_OK)
         c->request.on_head(c->request.arg, status, fields, count);

@@ -146,10 +146,8 @@ bool ab_http_list_append(struct curl_slist **list, const char *text)
 static bool append_detour(const char *host, const char *port, struct curl_slist **connect_to,
                           struct curl_slist **headers)
 {
-    ab_buf to;
-    ab_buf name;
-    ab_buf_init(&to, 4096);
-    ab_buf_init(&name, 4096);
+    ab_buf to = ab_buf_up_to(4096);
+    ab_buf name = ab_buf_up_to(4096);
     ab_buf_printf(&to, "::%s:%s", host, port);
     ab_buf_printf(&name, "Host: %s:%s", host, port);
     bool ok = ab_http_list_append(connect_to, to.ptr) && ab_http_list_append(headers, name.ptr);

@@ -231,11 +231,10 @@ static void put_refusal(ab_https_conn *c, int status, const char *type, ab_str b
 
 void ab_https_refuse(ab_https_conn *c, int status, const char *why)
 {
-    ab_buf body;
     const ab_https_options *o = &c->server->options;
     const char *type = "text/plain; charset=utf-8";
     bool begun = c->request != NULL && c->request->answered;
-    ab_buf_init(&body, REFUSAL_MAX);
+    ab_buf body = ab_buf_up_to(REFUSAL_MAX);
     if (o->write_refusal != NULL)
         type = o->write_refusal(o->arg, status, why, &body);
     else

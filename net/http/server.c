@@ -67,10 +67,8 @@ static void answer(ab_https_request *r, int status, ab_str text)
 
 static void answer_probe(ab_https_request *r, bool (*probe)(void *, ab_buf *), void *arg)
 {
-    ab_buf why;
-    ab_buf text;
-    ab_buf_init(&why, 4096);
-    ab_buf_init(&text, 8192);
+    ab_buf why = ab_buf_up_to(4096);
+    ab_buf text = ab_buf_up_to(8192);
     bool good = probe(arg, &why);
     bool says = why.len > 0 && why.ptr != NULL;
     if (good || !says)

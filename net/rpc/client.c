@@ -237,9 +237,8 @@ static void init_retry(ab_rpc_client *c)
 /* A literal IPv6 address stands in brackets. */
 static char *authority_of(const char *host, int port)
 {
-    ab_buf text;
     bool v6 = strchr(host, ':') != NULL;
-    ab_buf_init(&text, 512);
+    ab_buf text = ab_buf_up_to(512);
     ab_buf_printf(&text, "%s%s%s:%d", v6 ? "[" : "", host, v6 ? "]" : "", port);
     return ab_buf_take(&text);
 }

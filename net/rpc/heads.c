@@ -87,8 +87,7 @@ static void on_trailers(ab_rpc_call *call, const ab_rpc_head_in *head)
     ab_str status = ab_rpc_head_in_find(head, "grpc-status");
     ab_str http = ab_rpc_head_in_find(head, ":status");
     char plain[HTTP_TEXT];
-    ab_buf text;
-    ab_buf_init(&text, AB_ERROR_TEXT_MAX * 8);
+    ab_buf text = ab_buf_up_to(AB_ERROR_TEXT_MAX * 8);
     set_text(http, plain);
     ab_rpc_text_decode(ab_rpc_head_in_find(head, "grpc-message"), &text);
     if (status.ptr != NULL)

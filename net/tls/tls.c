@@ -377,8 +377,7 @@ static bool is_about_our_certificate(unsigned long code)
 static void explain_refused(const SSL *ssl, const char *reason, ab_error *err, const char *what)
 {
     STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
-    ab_buf subject;
-    ab_buf_init(&subject, SUBJECT_MAX);
+    ab_buf subject = ab_buf_up_to(SUBJECT_MAX);
     if (chain == NULL || sk_X509_num(chain) == 0 ||
         ab_certificate_subject(sk_X509_value(chain, 0), &subject) != AB_ERR_OK)
         ab_fail(err, AB_ERR_UNAVAILABLE, "%s: %s", what, reason);

@@ -57,8 +57,7 @@ static ab_err put_headers(ab_buf *out, const char *const *headers)
 
 static ab_err put_protocols(ab_websocket *w, const char *const *protocols)
 {
-    ab_buf text;
-    ab_buf_init(&text, 4096);
+    ab_buf text = ab_buf_up_to(4096);
     for (size_t i = 0; protocols != NULL && protocols[i] != NULL; i++)
         ab_buf_printf(&text, "%s%s", i == 0 ? "" : ", ", protocols[i]);
     if (text.len == 0)

@@ -13,8 +13,7 @@
 
 static void encode(ab_str bytes, char *out, size_t room)
 {
-    ab_buf text;
-    ab_buf_init(&text, room);
+    ab_buf text = ab_buf_up_to(room);
     ab_base64_encode(bytes, &text);
     snprintf(out, room, "%.*s", AB_STR_ARG(ab_buf_str(&text)));
     ab_buf_fini(&text);
@@ -31,8 +30,7 @@ bool ab_websocket_key_make(char key[AB_WEBSOCKET_KEY])
 
 bool ab_websocket_key_is_good(ab_str key)
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_WEBSOCKET_KEY);
+    ab_buf bytes = ab_buf_up_to(AB_WEBSOCKET_KEY);
     bool good =
         key.len == AB_WEBSOCKET_KEY - 1 && ab_base64_decode(key, &bytes) && bytes.len == KEY_BYTES;
     ab_buf_fini(&bytes);

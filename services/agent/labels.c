@@ -25,8 +25,7 @@ ab_err ab_agent_labels_write(const ab_config *config, ab_buf *out, ab_error *err
 
 ab_err ab_agent_labels_check(const ab_config *config, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_LABELS_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_LABELS_TEXT_MAX);
     ab_err e = ab_agent_labels_write(config, &text, err);
     ab_buf_fini(&text);
     return e;

@@ -37,12 +37,11 @@ static void on_sent(void *arg, ab_err code, const ab_error *err)
 static ab_err make_event(const ab_agent_live_counts *c, ab_event **out)
 {
     char id[37];
-    ab_buf data;
     ab_event_draft d = {0};
     ab_err e = ab_uuid(id);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf_init(&data, AB_REDIS_CLUSTER_REPORT_MAX);
+    ab_buf data = ab_buf_up_to(AB_REDIS_CLUSTER_REPORT_MAX);
     ab_redis_cluster_counts_write(&c->counts, &data);
     d.data = ab_buf_str(&data);
     ab_event_set_text(&d, AB_CE_ID, id);

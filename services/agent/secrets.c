@@ -16,8 +16,7 @@ typedef struct {
 /* What the principal is told: the file may have the private key in it, too. */
 static ab_err copy_certificate(ab_str pem, char **out, ab_error *err)
 {
-    ab_buf certs;
-    ab_buf_init(&certs, AB_PEM_MAX);
+    ab_buf certs = ab_buf_up_to(AB_PEM_MAX);
     ab_err e = ab_pem_copy_certs(pem, &certs);
     *out = e == AB_ERR_OK ? ab_buf_take(&certs) : NULL;
     ab_buf_fini(&certs);
@@ -27,11 +26,10 @@ static ab_err copy_certificate(ab_str pem, char **out, ab_error *err)
 /* On failure `out` is as it was. */
 static ab_err load(const ab_file_stamps *files, pair *out, ab_error *err)
 {
-    ab_buf cert_pem, key_pem;
     ab_seal_opener *opener = NULL;
     char *certificate = NULL;
-    ab_buf_init_secret(&cert_pem, AB_PEM_MAX);
-    ab_buf_init_secret(&key_pem, AB_PEM_MAX);
+    ab_buf cert_pem = ab_buf_secret_up_to(AB_PEM_MAX);
+    ab_buf key_pem = ab_buf_secret_up_to(AB_PEM_MAX);
     ab_err e = ab_file_read_named(files->paths[0], &cert_pem, err);
     if (e == AB_ERR_OK)
         e = ab_file_read_named(files->paths[1], &key_pem, err);

@@ -132,8 +132,7 @@ static void put_names(const struct line *l, const char *prefix, ab_buf *out)
 static void put_flags(const ab_ctl_flag *rows, size_t count, const char *prefix, ab_buf *out)
 {
     for (size_t i = 0; i < count; i++) {
-        ab_buf word;
-        ab_buf_init(&word, 128);
+        ab_buf word = ab_buf_up_to(128);
         ab_buf_printf(&word, "--%s", rows[i].name);
         put(prefix, ab_buf_str(&word), rows[i].help, out);
         ab_buf_fini(&word);
@@ -152,8 +151,7 @@ static void put_lines(const ab_buf *lines, const char *prefix, const char *help,
 static void put_asked(void (*ask)(const char *where, ab_buf *out), const char *where,
                       const char *prefix, const char *help, ab_buf *out)
 {
-    ab_buf lines;
-    ab_buf_init(&lines, NAMES_MAX);
+    ab_buf lines = ab_buf_up_to(NAMES_MAX);
     ask(where, &lines);
     put_lines(&lines, prefix, help, out);
     ab_buf_fini(&lines);
@@ -179,8 +177,7 @@ static bool put_flag_value(const struct line *l, const char *word, const ab_ctl_
     const char *value = split_flag(l, word, &flag);
     if (value == NULL)
         return false;
-    ab_buf values;
-    ab_buf_init(&values, NAMES_MAX);
+    ab_buf values = ab_buf_up_to(NAMES_MAX);
     put_value(l, flag->name, value, names, &values);
     for (const char *at = values.ptr; at != NULL && *at != '\0';) {
         size_t len = strcspn(at, "\n") + 1;
@@ -303,9 +300,8 @@ bool ab_ctl_put_script(const char *shell, ab_buf *out)
 
 static int run(const ab_ctl *ctl)
 {
-    ab_buf out;
     const char *shell = ctl->operands[0];
-    ab_buf_init(&out, 64u * 1024);
+    ab_buf out = ab_buf_up_to(64u * 1024);
     int code =
         ab_ctl_put_script(shell, &out)
             ? ab_ctl_print(&out)

@@ -21,8 +21,7 @@
 
 static int show_help(const ab_ctl_command *command)
 {
-    ab_buf text;
-    ab_buf_init(&text, HELP_MAX);
+    ab_buf text = ab_buf_up_to(HELP_MAX);
     ab_ctl_help(ab_ctl_all_commands, command, &text);
     int code = ab_ctl_print(&text);
     ab_buf_fini(&text);
@@ -41,9 +40,8 @@ static void put_agent_names(const char *socket, ab_buf *out)
 static bool run_hidden(int argc, char **argv, int *code)
 {
     static const ab_ctl_names names = {put_agent_names, ab_cluster_put_contexts};
-    ab_buf text;
     const char *word = argc > 1 ? argv[1] : "";
-    ab_buf_init(&text, HELP_MAX);
+    ab_buf text = ab_buf_up_to(HELP_MAX);
     bool complete = strcmp(word, "__complete") == 0, manual = strcmp(word, "__manual") == 0;
     if (complete) {
         (void)alarm(COMPLETE_S);

@@ -86,8 +86,7 @@ static void put_padded(ab_str text, size_t width, bool last, ab_buf *out)
 void ab_ctl_put_table(const cJSON *rows, const ab_ctl_table *table, ab_buf *out)
 {
     size_t widths[AB_CTL_COLUMNS_MAX];
-    ab_buf cell;
-    ab_buf_init(&cell, CELL_MAX);
+    ab_buf cell = ab_buf_up_to(CELL_MAX);
     measure(rows, table, widths, &cell);
     for (size_t i = 0; i < table->count; i++)
         put_padded(ab_str_of(table->columns[i].title), widths[i], i + 1 == table->count, out);
@@ -134,12 +133,11 @@ static void put_yaml(const cJSON *doc, ab_buf *out)
 
 int ab_ctl_show(const ab_ctl *ctl, const cJSON *doc, const cJSON *rows, const ab_ctl_table *table)
 {
-    ab_buf text;
     if (ctl->form == AB_CTL_TABLE && (rows == NULL || rows->child == NULL)) {
         fprintf(stderr, "%s\n", table->none);
         return AB_CTL_OK;
     }
-    ab_buf_init(&text, SHOWN_MAX);
+    ab_buf text = ab_buf_up_to(SHOWN_MAX);
     if (ctl->form == AB_CTL_TABLE)
         ab_ctl_put_table(rows, table, &text);
     else if (ctl->form == AB_CTL_JSON)

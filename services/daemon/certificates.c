@@ -56,8 +56,7 @@ static void read_row(struct row *row)
 {
     STACK_OF(X509) *certs = NULL;
     ab_error err = {0};
-    ab_buf pem;
-    ab_buf_init(&pem, AB_PEM_MAX);
+    ab_buf pem = ab_buf_up_to(AB_PEM_MAX);
     if (ab_file_read(row->path, &pem, NULL, &err) == AB_ERR_OK &&
         ab_pem_certs(ab_buf_str(&pem), &certs) == AB_ERR_OK) {
         ab_metric_set(row->expiry, expiry_of(certs, row->authorities));

@@ -165,8 +165,7 @@ static void begin_stop(run *r)
 /* Non-reloadable options keep their first value: a difference is reported against that. */
 static void warn_of_restart(run *r, const ab_config *now)
 {
-    ab_buf names;
-    ab_buf_init(&names, TEXT_MAX);
+    ab_buf names = ab_buf_up_to(TEXT_MAX);
     ab_config_restart_needed(r->first_config, now, &names);
     for (char *at = names.ptr; at != NULL && *at != '\0';) {
         size_t len = strcspn(at, "\n");
@@ -229,8 +228,7 @@ static void on_failed(uv_async_t *async)
 static void on_turn(uv_prepare_t *prepare)
 {
     run *r = prepare->data;
-    ab_buf why;
-    ab_buf_init(&why, 4096);
+    ab_buf why = ab_buf_up_to(4096);
     if (answer_ready(&r->daemon, &why)) {
         uv_prepare_stop(prepare);
         AB_INFO(r->daemon.log, MAIN, "ready");
@@ -384,8 +382,7 @@ static int run_with_config(run *r)
     r->daemon.config = r->first_config;
     if (r->args.mode == AB_RUN_DAEMON)
         return run_daemon(r);
-    ab_buf text;
-    ab_buf_init(&text, TEXT_MAX);
+    ab_buf text = ab_buf_up_to(TEXT_MAX);
     if (r->args.mode == AB_RUN_PRINT_CONFIG)
         ab_config_print(r->daemon.config, &text);
     else
@@ -397,8 +394,7 @@ static int run_with_config(run *r)
 
 static int run_mode(run *r)
 {
-    ab_buf text;
-    ab_buf_init(&text, TEXT_MAX);
+    ab_buf text = ab_buf_up_to(TEXT_MAX);
     switch (r->args.mode) {
     case AB_RUN_DAEMON:
     case AB_RUN_CHECK_CONFIG:

@@ -141,12 +141,11 @@ static void put_event(const ab_holds *h, const char *agent, const struct hold *h
 static void write_event(ab_holds *h, const char *agent, const struct hold *hold)
 {
     char id[37];
-    ab_buf text;
     ab_object *event = NULL;
     if (h->store == NULL || strcmp(h->store->ops->name, "kubernetes") != 0 ||
         ab_uuid(id) != AB_ERR_OK)
         return;
-    ab_buf_init(&text, 4096);
+    ab_buf text = ab_buf_up_to(4096);
     put_event(h, agent, hold, id, &text);
     ab_store_condition condition = {.must_not_exist = true};
     if (ab_buf_status(&text) == AB_ERR_OK &&

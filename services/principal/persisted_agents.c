@@ -37,8 +37,7 @@ ab_err ab_persisted_agents_init(ab_persisted_agents *s, uv_loop_t *loop, const c
     s->agents = ab_map_new();
     if (s->path == NULL || s->agents == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_buf text;
-    ab_buf_init(&text, FILE_MAX);
+    ab_buf text = ab_buf_up_to(FILE_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK)
         parse(s, ab_buf_str(&text));

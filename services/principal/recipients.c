@@ -38,8 +38,7 @@ static ab_err check_ca(const ab_recipients *r, const ab_buf *ca, ab_error *err)
 /* On failure nothing has changed. */
 static ab_err read_ca(ab_recipients *r, ab_error *err)
 {
-    ab_buf ca;
-    ab_buf_init(&ca, AB_PEM_MAX);
+    ab_buf ca = ab_buf_up_to(AB_PEM_MAX);
     r->ca_seen = ab_file_stamp_of(r->ca_file);
     ab_err e = ab_file_read_named(r->ca_file, &ca, err);
     if (e == AB_ERR_OK && r->ca.len > 0) /* one that is being written is read again when whole */
@@ -139,11 +138,10 @@ static struct entry *entry_for(ab_recipients *r, const char *agent)
 static ab_err read_given(const ab_recipients *r, const char *agent, const char *file,
                          ab_seal_recipient **out, ab_error *err)
 {
-    ab_buf pem;
     *out = NULL;
     if (file == NULL)
         return AB_ERR_OK;
-    ab_buf_init(&pem, AB_PEM_MAX);
+    ab_buf pem = ab_buf_up_to(AB_PEM_MAX);
     ab_err e = ab_file_read_named(file, &pem, err);
     if (e == AB_ERR_OK)
         e = ab_seal_recipient_new(ab_buf_str(&pem), AB_STR_NONE, NULL, agent, out, err);

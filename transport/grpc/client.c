@@ -333,9 +333,8 @@ ab_err ab_grpc_client_authenticate(ab_grpc *g, ab_rpc_done done, ab_error *err)
     ab_err e = ab_auth_login_open(g->base.env.config, &own, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf request;
     const ab_rpc_field labels = {AB_STR(AB_GRPC_META_LABELS), ab_str_of(g->base.env.labels)};
-    ab_buf_init_secret(&request, AB_GRPC_UNARY_MAX);
+    ab_buf request = ab_buf_secret_up_to(AB_GRPC_UNARY_MAX);
     write_login(g, &own, &request);
     e = ab_buf_status(&request);
     if (e == AB_ERR_OK)

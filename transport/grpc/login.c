@@ -20,8 +20,7 @@ static ab_rpc_status status_of(ab_err code)
 
 static void grant(ab_grpc_call *c, const ab_auth_grant *granted, bool login)
 {
-    ab_buf out;
-    ab_buf_init(&out, AB_GRPC_UNARY_MAX);
+    ab_buf out = ab_buf_up_to(AB_GRPC_UNARY_MAX);
     ab_grpc_grant message = {.access = granted->access, .refresh = granted->refresh};
     if (login) {
         message.version = ab_str_of(c->grpc->settings.peer_version);

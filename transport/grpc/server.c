@@ -12,12 +12,11 @@
 static void on_version(void *arg, ab_str bytes)
 {
     ab_grpc_call *c = arg;
-    ab_buf out;
     if (!ab_grpc_call_is_first(c, bytes))
         return;
     char version[256];
     snprintf(version, sizeof(version), "argocd-agent-%s", c->grpc->settings.peer_version);
-    ab_buf_init(&out, AB_GRPC_UNARY_MAX);
+    ab_buf out = ab_buf_up_to(AB_GRPC_UNARY_MAX);
     ab_grpc_write_version(ab_str_of(version), &out);
     ab_grpc_call_reply(c, &out);
 }

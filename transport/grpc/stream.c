@@ -185,8 +185,7 @@ static void on_push_message(void *arg, ab_str bytes)
 static void on_push_half_close(void *arg)
 {
     const ab_grpc_call *c = arg;
-    ab_buf out;
-    ab_buf_init(&out, AB_GRPC_UNARY_MAX);
+    ab_buf out = ab_buf_up_to(AB_GRPC_UNARY_MAX);
     ab_grpc_write_push_summary(c->received, &out);
     ab_grpc_call_reply(c, &out);
 }

@@ -74,8 +74,7 @@ static void on_renewed(void *arg, ab_rpc_status status, ab_str text, ab_str resp
 
 static void ask_for_service(trial *t, ab_str refresh)
 {
-    ab_buf request;
-    ab_buf_init_secret(&request, AB_GRPC_UNARY_MAX);
+    ab_buf request = ab_buf_secret_up_to(AB_GRPC_UNARY_MAX);
     ab_grpc_write_refresh(refresh, &request);
     if (ab_buf_status(&request) == AB_ERR_OK)
         call(t, AB_GRPC_REFRESH, ab_buf_str(&request), on_renewed);

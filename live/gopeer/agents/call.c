@@ -84,8 +84,7 @@ void ab_gopeer_call_answer(ab_gopeer_call *c, int status, ab_http_field field, b
 
 void ab_gopeer_call_refuse(ab_gopeer_call *c, int status, const char *why)
 {
-    ab_buf body;
-    ab_buf_init(&body, STATUS_MAX);
+    ab_buf body = ab_buf_up_to(STATUS_MAX);
     ab_resource_status_put(status, why, &body);
     ab_buf_clear(&c->out);
     ab_buf_put(&c->out, ab_buf_str(&body));

@@ -66,8 +66,7 @@ static void answer(ab_gopeer_side *s)
 
 static void end(ab_gopeer_side *s)
 {
-    ab_buf response;
-    ab_buf_init(&response, 256);
+    ab_buf response = ab_buf_up_to(256);
     ab_gopeer_wire_put_logs_end(ab_str_of(s->call.id), &response);
     if (s->side->ops->send(s->side, ab_buf_str(&response)) == AB_ERR_OK)
         s->side->ops->finish(s->side);
@@ -146,8 +145,7 @@ static const ab_live_handler handler = {.on_room = on_room, .on_over = on_over};
 static void ask(ab_gopeer_side *s, const ab_resource_map *map)
 {
     ab_error err = {0};
-    ab_buf data;
-    ab_buf_init(&data, 2u * AB_RESOURCE_TARGET_MAX);
+    ab_buf data = ab_buf_up_to(2u * AB_RESOURCE_TARGET_MAX);
     ab_err e = ab_gopeer_wire_put_logs(s->call.id, map, &data, &err);
     if (e == AB_ERR_OK)
         ab_gopeer_side_ask(s, AB_TARGET_CONTAINER_LOG, AB_TYPE_HTTP_GET, ab_buf_str(&data));

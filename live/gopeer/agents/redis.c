@@ -87,8 +87,7 @@ static void on_response(ab_gopeer_call *call, ab_str data)
     request *r = (request *)call;
     ab_gopeer_redis_response said;
     ab_error err = {0};
-    ab_buf value;
-    ab_buf_init_secret(&value, VALUE_MAX);
+    ab_buf value = ab_buf_secret_up_to(VALUE_MAX);
     if (ab_gopeer_wire_read_redis(data, &said, &value, &err) != AB_ERR_OK) {
         refuse(r, 502, AB_STR("the response of the argocd-agent cannot be read"));
     } else {
@@ -103,8 +102,7 @@ static void on_response(ab_gopeer_call *call, ab_str data)
 
 static ab_err ask(request *r, ab_gopeer_redis_what what)
 {
-    ab_buf data;
-    ab_buf_init(&data, 4u * AB_REDIS_KEY_MAX + 1024);
+    ab_buf data = ab_buf_up_to(4u * AB_REDIS_KEY_MAX + 1024);
     ab_gopeer_wire_put_redis(r->call.id, r->connection, what, ab_buf_str(&r->key), &data);
     ab_err e = ab_buf_status(&data);
     if (e == AB_ERR_OK)
@@ -171,8 +169,7 @@ static void put_key(const ab_gopeer_agent *agent, ab_str plain, ab_buf *out)
 
 static ab_err read_key(request *r, ab_str path)
 {
-    ab_buf plain;
-    ab_buf_init(&plain, AB_REDIS_KEY_MAX);
+    ab_buf plain = ab_buf_up_to(AB_REDIS_KEY_MAX);
     ab_err e = ab_redis_route_read_path(path, &plain);
     if (e == AB_ERR_OK)
         put_key(r->call.agent, ab_buf_str(&plain), &r->key);

@@ -70,8 +70,7 @@ static ab_err ask(request *r, ab_error *err)
     /* Its agent reads DeleteOptions in any case. */
     bool empty = r->body.len == 0 && r->map.verb == AB_RESOURCE_DELETE;
     ab_type type = AB_TYPE_HTTP_GET;
-    ab_buf data;
-    ab_buf_init_secret(&data, 2u * AB_RESOURCE_BODY_MAX);
+    ab_buf data = ab_buf_secret_up_to(2u * AB_RESOURCE_BODY_MAX);
     ab_err e = ab_type_parse(method.ptr, method.len, &type) ? ab_gopeer_call_name(&r->call)
                                                             : AB_ERR_INVALID;
     if (e == AB_ERR_OK)

@@ -43,8 +43,7 @@ static void break_off(terminal *t)
 
 static void put_message(terminal *t, char channel, ab_str data)
 {
-    ab_buf message;
-    ab_buf_init_secret(&message, AB_RESOURCE_MESSAGE_MAX);
+    ab_buf message = ab_buf_secret_up_to(AB_RESOURCE_MESSAGE_MAX);
     ab_buf_putc(&message, channel);
     ab_buf_put(&message, data);
     if (ab_buf_status(&message) == AB_ERR_OK)
@@ -55,9 +54,8 @@ static void put_message(terminal *t, char channel, ab_str data)
 /* @param code  0: it ended well */
 static void put_end(terminal *t, int code, ab_str why)
 {
-    ab_buf status;
     char *text = ab_str_dup(why);
-    ab_buf_init(&status, STATUS_MAX);
+    ab_buf status = ab_buf_up_to(STATUS_MAX);
     if (code == 0)
         ab_buf_puts(&status, SUCCESS);
     else
@@ -73,7 +71,6 @@ static void put_end(terminal *t, int code, ab_str why)
 /* What the other end has no form for is passed over. */
 static ab_err send_message(terminal *t, ab_str message)
 {
-    ab_buf out;
     ab_gopeer_side_message m = {.uuid = ab_str_of(t->side.call.id)};
     char channel = message.len == 0 ? AB_GOPEER_STDOUT : message.ptr[0];
     ab_str data = message.len < 2 ? AB_STR("") : (ab_str){message.ptr + 1, message.len - 1};
@@ -86,7 +83,7 @@ static ab_err send_message(terminal *t, ab_str message)
     } else {
         return AB_ERR_OK;
     }
-    ab_buf_init_secret(&out, 2u * AB_RESOURCE_MESSAGE_MAX);
+    ab_buf out = ab_buf_secret_up_to(2u * AB_RESOURCE_MESSAGE_MAX);
     ab_gopeer_wire_put_side(AB_SIDE_TERMINAL, &m, &out);
     ab_err e = ab_buf_status(&out);
     if (e == AB_ERR_OK)
@@ -214,8 +211,7 @@ static const ab_live_handler handler = {
 static void ask(terminal *t, const ab_resource_map *map)
 {
     ab_error err = {0};
-    ab_buf data;
-    ab_buf_init(&data, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf data = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     if (!t->side.call.agent->managed)
         ab_gopeer_call_refuse(&t->side.call, 400,
                               "an autonomous argocd-agent has no terminals for the control plane");

@@ -53,9 +53,8 @@ static bool on_lost(ab_gopeer_reply *r)
 static void on_data(ab_gopeer_reply *r, ab_str bytes)
 {
     log_reply *l = (log_reply *)r;
-    ab_buf whole;
     l->give_up_ms = 0;
-    ab_buf_init(&whole, 2u * AB_RESOURCE_LINE_MAX);
+    ab_buf whole = ab_buf_up_to(2u * AB_RESOURCE_LINE_MAX);
     ab_err e = l->resumable ? ab_resource_logs_feed(&l->lines, bytes, &whole) : AB_ERR_OK;
     if (e == AB_ERR_CONFLICT && on_lost(r)) {
         ab_buf_fini(&whole);
@@ -99,11 +98,10 @@ static void ask(log_reply *l, ab_str target)
 /* @return false: it cannot yet */
 static bool go_on(log_reply *l)
 {
-    ab_buf target;
     if (ab_gopeer_reply_open(&l->reply) != AB_ERR_OK)
         return false;
     ab_link_remove(&l->held);
-    ab_buf_init(&target, 2u * AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(2u * AB_RESOURCE_TARGET_MAX);
     ab_resource_logs_resume(&l->lines, &l->map, &target);
     l->lines.resumed = false;
     ask(l, ab_buf_str(&target));
@@ -131,8 +129,7 @@ void ab_gopeer_principal_drop_logs(ab_gopeer_principal *p)
 
 static ab_err read_request(log_reply *l, ab_str data, ab_error *err)
 {
-    ab_buf target;
-    ab_buf_init(&target, AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(AB_RESOURCE_TARGET_MAX);
     ab_err e = ab_gopeer_wire_read_logs(data, &target, err);
     if (e == AB_ERR_OK)
         l->target = ab_buf_take(&target);

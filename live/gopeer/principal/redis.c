@@ -53,8 +53,7 @@ static void free_request(request *r)
 
 static void respond(request *r, const ab_gopeer_redis_response *said)
 {
-    ab_buf data;
-    ab_buf_init_secret(&data, 2u * VALUE_MAX);
+    ab_buf data = ab_buf_secret_up_to(2u * VALUE_MAX);
     ab_gopeer_wire_put_redis_response(r->id, &r->asked, said, ab_buf_str(&r->value), &data);
     if (ab_buf_status(&data) == AB_ERR_OK)
         ab_gopeer_principal_respond(r->p, AB_TARGET_REDIS, AB_TYPE_REDIS_RESPONSE, r->id,
@@ -144,12 +143,11 @@ static ab_str no_agent(void *arg, ab_str space, ab_str app)
 
 static ab_err ask(request *r, ab_error *err)
 {
-    ab_buf path;
     ab_redis_key key;
     const ab_redis_agents mapping = {.agent_of_app = r->p->env.by_destination ? no_agent : NULL};
     if (!ab_redis_key_parse(ab_str_of(r->asked.key), &key))
         return ab_fail(err, AB_ERR_INVALID, "not a key that agents give out");
-    ab_buf_init(&path, 4u * AB_REDIS_KEY_MAX);
+    ab_buf path = ab_buf_up_to(4u * AB_REDIS_KEY_MAX);
     ab_redis_route_put_path(&mapping, ab_str_of(r->asked.key), &path);
     const ab_live_request asked = {.service = AB_STR("redis"),
                                    .method = is_channel(r) ? AB_STR("SUBSCRIBE") : AB_STR("GET"),

@@ -17,8 +17,7 @@
 
 void ab_gopeer_reply_put(ab_gopeer_reply *r, ab_gopeer_side_message m)
 {
-    ab_buf message;
-    ab_buf_init_secret(&message, AB_RESOURCE_MESSAGE_MAX);
+    ab_buf message = ab_buf_secret_up_to(AB_RESOURCE_MESSAGE_MAX);
     m.uuid = ab_str_of(r->id);
     ab_gopeer_wire_put_side(r->use->kind, &m, &message);
     if (ab_buf_status(&message) == AB_ERR_OK)
@@ -75,8 +74,7 @@ static void end_with_refusal(ab_gopeer_reply *r)
 {
     char text[ERROR_MAX];
     ab_span *doc = NULL;
-    ab_buf message;
-    ab_buf_init(&message, REFUSAL_MAX);
+    ab_buf message = ab_buf_up_to(REFUSAL_MAX);
     ab_err e = ab_span_parse(ab_buf_str(&r->refusal), &doc, NULL);
     if (e == AB_ERR_OK)
         e = ab_span_copy(ab_span_get(ab_span_root(doc), "message"), &message);

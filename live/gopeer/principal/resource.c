@@ -43,11 +43,10 @@ static void free_request(request *r)
 
 static void respond(request *r, int status, ab_str resource)
 {
-    ab_buf data;
     if (r->responded)
         return;
     r->responded = true;
-    ab_buf_init_secret(&data, 2u * ANSWER_MAX);
+    ab_buf data = ab_buf_secret_up_to(2u * ANSWER_MAX);
     ab_gopeer_wire_put_response(r->id, status, resource, &data);
     if (ab_buf_status(&data) != AB_ERR_OK) { /* it is not text, or grows too long by escapes */
         ab_buf_clear(&data);
@@ -76,8 +75,7 @@ static void put_groups(ab_spanv list, ab_buf *out)
 static void respond_groups(request *r)
 {
     ab_span *doc = NULL;
-    ab_buf list;
-    ab_buf_init(&list, ANSWER_MAX);
+    ab_buf list = ab_buf_up_to(ANSWER_MAX);
     if (ab_span_parse(ab_buf_str(&r->answer), &doc, NULL) == AB_ERR_OK)
         put_groups(ab_span_root(doc), &list);
     if (doc != NULL && ab_buf_status(&list) == AB_ERR_OK)

@@ -48,8 +48,7 @@ static void show(terminal *t, ab_str data)
 static void end(terminal *t, ab_str status)
 {
     ab_span *doc = NULL;
-    ab_buf why;
-    ab_buf_init(&why, TEXT_MAX);
+    ab_buf why = ab_buf_up_to(TEXT_MAX);
     bool good = ab_span_parse(status, &doc, NULL) == AB_ERR_OK &&
                 ab_span_is(ab_span_get(ab_span_root(doc), "status"), "Success");
     ab_err e = good ? AB_ERR_OK : ab_span_copy(ab_span_get(ab_span_root(doc), "message"), &why);
@@ -115,8 +114,7 @@ static void flush_up(terminal *t)
 
 static void put_up(terminal *t, char channel, ab_str data)
 {
-    ab_buf message;
-    ab_buf_init_secret(&message, AB_RESOURCE_MESSAGE_MAX);
+    ab_buf message = ab_buf_secret_up_to(AB_RESOURCE_MESSAGE_MAX);
     ab_buf_putc(&message, channel);
     ab_buf_put(&message, data);
     if (ab_buf_status(&message) == AB_ERR_OK)
@@ -164,9 +162,8 @@ static void ask(terminal *t, ab_str data)
     static const ab_http_field offer = {{"sec-websocket-protocol", 22},
                                         {PROTOCOLS, sizeof(PROTOCOLS) - 1}};
     ab_error err = {0};
-    ab_buf target;
     bool tty = false;
-    ab_buf_init(&target, AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(AB_RESOURCE_TARGET_MAX);
     ab_err e = ab_gopeer_wire_read_terminal(data, &target, &tty, &err);
     const ab_live_request request = {.service = AB_STR(AB_RESOURCE_EXEC_SERVICE),
                                      .method = AB_STR("GET"),

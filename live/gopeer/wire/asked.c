@@ -12,11 +12,10 @@
 /* A part of the path. What does not belong into one is refused by who reads the path. */
 static ab_err put_part(ab_spanv root, const char *name, const char *before, ab_buf *out)
 {
-    ab_buf text;
     ab_spanv v = ab_span_get(root, name);
     if (!ab_span_present(v))
         return AB_ERR_OK;
-    ab_buf_init(&text, AB_RESOURCE_PATH_MAX);
+    ab_buf text = ab_buf_up_to(AB_RESOURCE_PATH_MAX);
     ab_err e = ab_span_copy(v, &text);
     if (e == AB_ERR_OK && text.len > 0) {
         ab_buf_puts(out, before);
@@ -46,9 +45,8 @@ static ab_err put_path(ab_spanv root, ab_gopeer_asked *out)
 
 static ab_err put_param(ab_spanv value, bool first, ab_buf *out)
 {
-    ab_buf text;
     ab_str key = ab_span_raw_key(value);
-    ab_buf_init(&text, AB_RESOURCE_TARGET_MAX);
+    ab_buf text = ab_buf_up_to(AB_RESOURCE_TARGET_MAX);
     (void)ab_span_unescape((ab_str){key.ptr + 1, key.len - 2}, &text);
     ab_buf_putc(out, first ? '?' : '&');
     ab_resource_query_encode(ab_buf_str(&text), out);

@@ -44,11 +44,10 @@ static ab_err put_bool(ab_spanw *w, const char *name, ab_str query)
 /* What is there twice could be read otherwise than here. */
 static ab_err put_param(ab_spanw *w, size_t i, ab_str query)
 {
-    ab_buf value;
     size_t count = 0;
     if (PARAMS[i].type == BOOL)
         return put_bool(w, PARAMS[i].name, query);
-    ab_buf_init(&value, VALUE_MAX);
+    ab_buf value = ab_buf_up_to(VALUE_MAX);
     ab_err e = ab_resource_query_find(query, PARAMS[i].name, &value, &count);
     if (e == AB_ERR_OK && count > 1)
         e = AB_ERR_INVALID;
@@ -95,8 +94,7 @@ static void put_name(size_t i, char *sep, ab_buf *out)
 
 static ab_err read_text(ab_spanv value, size_t i, char *sep, ab_buf *out)
 {
-    ab_buf text;
-    ab_buf_init(&text, VALUE_MAX);
+    ab_buf text = ab_buf_up_to(VALUE_MAX);
     ab_err e = ab_span_copy(value, &text);
     if (e == AB_ERR_OK && text.len > 0) {
         put_name(i, sep, out);

@@ -34,9 +34,8 @@ void ab_gopeer_wire_put_redis(const char *uuid, const char *connection, ab_gopee
 
 static bool read_error(ab_spanv said, ab_gopeer_redis_response *out)
 {
-    ab_buf text;
     ab_spanv error = ab_span_get(said, "error");
-    ab_buf_init(&text, sizeof(out->error));
+    ab_buf text = ab_buf_up_to(sizeof(out->error));
     bool good = !ab_span_present(error) || ab_span_typeof(error) == AB_SPAN_STRING;
     if (good && ab_span_present(error) && ab_span_copy(error, &text) != AB_ERR_OK)
         ab_buf_clear(&text); /* longer than anyone reads */
@@ -97,8 +96,7 @@ ab_err ab_gopeer_wire_read_redis(ab_str data, ab_gopeer_redis_response *out, ab_
 
 static ab_err read_key(ab_spanv said, const char *member, ab_gopeer_redis_asked *out)
 {
-    ab_buf text;
-    ab_buf_init(&text, sizeof(out->key));
+    ab_buf text = ab_buf_up_to(sizeof(out->key));
     ab_err e = ab_span_copy(ab_span_get(said, member), &text);
     snprintf(out->key, sizeof(out->key), "%.*s", AB_STR_ARG(ab_buf_str(&text)));
     ab_buf_fini(&text);
@@ -138,8 +136,7 @@ ab_err ab_gopeer_wire_read_redis_asked(ab_str data, ab_gopeer_redis_asked *out, 
 
 static void put_value(ab_spanw *w, const ab_gopeer_redis_response *said, ab_str value)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, 2u * AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_secret_up_to(2u * AB_SPAN_SIZE_MAX);
     ab_base64_encode(value, &text);
     if (said->hit)
         ab_spanw_key_str(w, "bytes", ab_buf_str(&text));

@@ -95,8 +95,7 @@ void ab_gopeer_wire_put_logs_end(ab_str uuid, ab_buf *out)
 
 static ab_err put_part(ab_spanv root, const char *name, ab_buf *out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_RESOURCE_PATH_MAX);
+    ab_buf text = ab_buf_up_to(AB_RESOURCE_PATH_MAX);
     ab_err e = ab_span_copy(ab_span_get(root, name), &text);
     if (e == AB_ERR_OK && text.len == 0)
         e = AB_ERR_INVALID;

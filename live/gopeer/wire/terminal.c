@@ -14,12 +14,11 @@ static const char *const STREAMS[] = {"tty", "stdin", "stdout", "stderr"};
 static ab_err put_word(ab_spanw *w, ab_str param, size_t *count)
 {
     ab_str text = ab_str_after(param, "command=");
-    ab_buf word;
     if (text.ptr == NULL)
         return AB_ERR_OK;
     if ((*count)++ == WORDS_MAX)
         return AB_ERR_INVALID;
-    ab_buf_init(&word, WORD_MAX);
+    ab_buf word = ab_buf_up_to(WORD_MAX);
     ab_err e = ab_resource_query_decode(text, true, &word);
     if (e == AB_ERR_OK)
         ab_spanw_str(w, word.len == 0 ? AB_STR("") : ab_buf_str(&word));
@@ -40,9 +39,8 @@ static ab_err put_command(ab_spanw *w, ab_str query)
 
 static ab_err put_container(ab_spanw *w, ab_str query)
 {
-    ab_buf name;
     size_t count = 0;
-    ab_buf_init(&name, WORD_MAX);
+    ab_buf name = ab_buf_up_to(WORD_MAX);
     ab_err e = ab_resource_query_find(query, "container", &name, &count);
     if (e == AB_ERR_OK && count > 1)
         e = AB_ERR_INVALID;
@@ -83,8 +81,7 @@ ab_err ab_gopeer_wire_put_terminal(const char *uuid, const ab_resource_map *m, a
 
 static ab_err read_word(ab_spanv value, const char *name, ab_buf *out)
 {
-    ab_buf word;
-    ab_buf_init(&word, WORD_MAX);
+    ab_buf word = ab_buf_up_to(WORD_MAX);
     ab_err e = ab_span_copy(value, &word);
     if (e == AB_ERR_OK) {
         ab_buf_printf(out, "&%s=", name);

@@ -58,8 +58,7 @@ static bool is_repeated(const ab_buf *names, size_t count, ab_str name)
 
 static ab_err put_param(ab_spanw *w, ab_str param, ab_buf *names, size_t count)
 {
-    ab_buf value;
-    ab_buf_init(&value, AB_RESOURCE_TARGET_MAX);
+    ab_buf value = ab_buf_up_to(AB_RESOURCE_TARGET_MAX);
     ab_err e = ab_resource_query_decode(ab_str_cut(&param, '='), true, &names[count]);
     if (e == AB_ERR_OK)
         e = ab_resource_query_decode(param, true, &value);
@@ -114,10 +113,9 @@ static void put_always(ab_spanw *w, const char *name, ab_str value)
 
 static ab_err put_body(ab_spanw *w, ab_str body)
 {
-    ab_buf text;
     if (body.len == 0)
         return AB_ERR_OK;
-    ab_buf_init_secret(&text, BASE64_MAX);
+    ab_buf text = ab_buf_secret_up_to(BASE64_MAX);
     ab_base64_encode(body, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)

@@ -71,12 +71,11 @@ static ab_err put_inflated(ab_str value, ab_buf *out)
 
 ab_err ab_redis_cluster_counts_read_info(ab_str value, bool gzip, ab_redis_cluster_counts *out)
 {
-    ab_buf text;
     if (value.len > AB_REDIS_CLUSTER_INFO_MAX)
         return AB_ERR_TOOBIG;
     if (!gzip)
         return read_json(value, "cacheInfo", out);
-    ab_buf_init(&text, AB_REDIS_CLUSTER_INFO_MAX);
+    ab_buf text = ab_buf_up_to(AB_REDIS_CLUSTER_INFO_MAX);
     ab_err e = put_inflated(value, &text);
     if (e == AB_ERR_OK)
         e = read_json(ab_buf_str(&text), "cacheInfo", out);

@@ -125,10 +125,8 @@ static ab_err put_value(const ab_redis_cluster_info *c, const cluster *k, ab_str
 
 static void write_cluster(ab_redis_cluster_info *c, cluster *k)
 {
-    ab_buf key;
-    ab_buf value;
-    ab_buf_init(&key, TEXT_MAX);
-    ab_buf_init(&value, TEXT_MAX);
+    ab_buf key = ab_buf_up_to(TEXT_MAX);
+    ab_buf value = ab_buf_up_to(TEXT_MAX);
     put_key(c, k->server, &key);
     ab_err e = put_value(c, k, ab_map_at(k).key, &value);
     if (e == AB_ERR_OK && ab_buf_status(&key) == AB_ERR_OK) {
@@ -144,8 +142,7 @@ static void write_cluster(ab_redis_cluster_info *c, cluster *k)
 
 static void write_removal(ab_redis_cluster_info *c, removal *r)
 {
-    ab_buf key;
-    ab_buf_init(&key, TEXT_MAX);
+    ab_buf key = ab_buf_up_to(TEXT_MAX);
     put_key(c, r->server, &key);
     ab_str args[] = {AB_STR("DEL"), ab_buf_str(&key)};
     if (ab_buf_status(&key) == AB_ERR_OK)

@@ -296,8 +296,7 @@ static void begin_command(ab_redis_conn *c, ab_str bytes, bool is_whole)
 
 static void inline_command(ab_redis_conn *c, ab_str line)
 {
-    ab_buf array;
-    ab_buf_init(&array, 16 * (size_t)AB_RESP_WHOLE_MAX);
+    ab_buf array = ab_buf_up_to(16 * (size_t)AB_RESP_WHOLE_MAX);
     ab_err e = ab_resp_put_inline(&array, line);
     if (e == AB_ERR_PARSE)
         ab_redis_front_command_refuse(c, "unbalanced quotes in request");

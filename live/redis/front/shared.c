@@ -23,12 +23,11 @@ ab_err ab_redis_front_ask(ab_redis_front *front, const ab_redis_ask *ask, ab_liv
                           ab_error *err)
 {
     char agent[AB_REDIS_FRONT_AGENT_MAX + 1];
-    ab_buf path;
     if (ask->agent.len > AB_REDIS_FRONT_AGENT_MAX)
         return ab_fail(err, AB_ERR_INVALID, "the name is too long");
     memcpy(agent, ask->agent.ptr, ask->agent.len);
     agent[ask->agent.len] = '\0';
-    ab_buf_init(&path, 4 * (size_t)AB_REDIS_KEY_MAX);
+    ab_buf path = ab_buf_up_to(4 * (size_t)AB_REDIS_KEY_MAX);
     ab_redis_route_put_path(&front->o.agents, ask->key, &path);
     ab_live_request request = {.service = AB_STR("redis"),
                                .method = ab_str_of(ask->method),

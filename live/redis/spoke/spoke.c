@@ -26,8 +26,7 @@ static void serve_key(ab_redis_spoke *spoke, ab_live_stream *s, ab_str method, a
 void ab_redis_spoke_serve(void *arg, ab_live_stream *s, const ab_live_request *request)
 {
     ab_redis_spoke *spoke = arg;
-    ab_buf key;
-    ab_buf_init(&key, AB_REDIS_KEY_MAX);
+    ab_buf key = ab_buf_up_to(AB_REDIS_KEY_MAX);
     bool known = ab_str_is(request->method, "GET") || ab_str_is(request->method, "SUBSCRIBE");
     if (known && ab_redis_route_read_path(request->path, &key) == AB_ERR_OK) {
         serve_key(spoke, s, request->method, ab_buf_str(&key));

@@ -50,8 +50,7 @@ static void free_listener(listener *l)
 
 static void send_message(listener *l, ab_str message)
 {
-    ab_buf text;
-    ab_buf_init(&text, 2 * (size_t)MESSAGE_MAX);
+    ab_buf text = ab_buf_up_to(2 * (size_t)MESSAGE_MAX);
     ab_resp_put_bulk(&text, message.len > MESSAGE_MAX ? AB_STR("") : message);
     if (ab_buf_status(&text) != AB_ERR_OK ||
         ab_live_stream_send(l->stream, ab_buf_str(&text)) != AB_ERR_OK)

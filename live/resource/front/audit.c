@@ -58,8 +58,7 @@ static void log_stranger(const ab_resource_front_request *r)
 
 static void log_known(const ab_resource_front_request *r, uint64_t ns, ab_err why)
 {
-    ab_buf object;
-    ab_buf_init(&object, 4096);
+    ab_buf object = ab_buf_up_to(4096);
     if (r->mapped)
         ab_resource_map_put_object(&r->map, &object);
     AB_INFO(r->front->env.log, LIVE, "live request", AB_KV("by", r->who),

@@ -87,8 +87,7 @@ static int read_request(ab_resource_front_request *r, const ab_https_info *info,
 static ab_err copy_request(ab_resource_front_request *r, const ab_https_info *info)
 {
     const ab_http_head *head = info->head;
-    ab_buf target;
-    ab_buf_init(&target, 2u * AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(2u * AB_RESOURCE_TARGET_MAX);
     ab_buf_put(&target, head->path);
     if (head->query.ptr != NULL) {
         ab_buf_putc(&target, '?');

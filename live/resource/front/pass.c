@@ -29,10 +29,9 @@ void ab_resource_front_refuse(ab_resource_front_request *r, int status, const ch
 {
     static const ab_http_field FIELDS[] = {{{"content-type", 12}, {"application/json", 16}},
                                            {{"retry-after", 11}, {"1", 1}}};
-    ab_buf body;
     r->status = status;
     r->down_ended = true;
-    ab_buf_init(&body, REFUSAL_MAX);
+    ab_buf body = ab_buf_up_to(REFUSAL_MAX);
     ab_resource_status_put(status, why, &body);
     bool again = status == 429 || (status == 503 && r->front->stopping);
     if (ab_https_answer(r->http, status, FIELDS, again ? 2 : 1, (int64_t)body.len) != AB_ERR_OK ||
@@ -301,8 +300,7 @@ static void refuse_unasked(ab_resource_front_request *r, ab_err code, const ab_e
 void ab_resource_front_ask(ab_resource_front_request *r)
 {
     ab_error err = {0};
-    ab_buf target;
-    ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &target);
     ab_err e = ab_buf_status(&target);
     if (e == AB_ERR_OK)
@@ -315,8 +313,7 @@ void ab_resource_front_ask(ab_resource_front_request *r)
 static void resume_log(ab_resource_front_request *r)
 {
     ab_error err = {0};
-    ab_buf target;
-    ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_logs_resume(&r->logs, &r->map, &target);
     ab_err e = ab_buf_status(&target);
     if (e == AB_ERR_OK)

@@ -200,8 +200,7 @@ const ab_https_handler ab_resource_front_terminal_handler = {.on_message = on_me
 
 static void put_offer(ab_resource_front_request *r, const ab_https_info *info)
 {
-    ab_buf offer;
-    ab_buf_init(&offer, 128);
+    ab_buf offer = ab_buf_up_to(128);
     for (size_t i = 0; PROTOCOLS[i] != NULL; i++) {
         if (ab_https_offers(info, PROTOCOLS[i]))
             ab_buf_printf(&offer, "%s%s", offer.len == 0 ? "" : ", ", PROTOCOLS[i]);
@@ -212,7 +211,6 @@ static void put_offer(ab_resource_front_request *r, const ab_https_info *info)
 void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_https_info *info)
 {
     ab_error err = {0};
-    ab_buf target;
     put_offer(r, info);
     if (r->offer == NULL || r->offer[0] == '\0') {
         ab_resource_front_refuse(r, 400,
@@ -227,7 +225,7 @@ void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_http
         count++;
     }
     fields[count++] = (ab_http_field){AB_STR("sec-websocket-protocol"), ab_str_of(r->offer)};
-    ab_buf_init(&target, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf target = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &target);
     ab_err e = ab_live_hub_request(r->front->env.hub, r->agent,
                                    &(ab_live_request){.service = AB_STR(AB_RESOURCE_EXEC_SERVICE),

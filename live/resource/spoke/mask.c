@@ -22,8 +22,7 @@ static void put_masked(ab_spanw *w, ab_spanv values)
     ab_spanw_object(w);
     for (ab_spanv v = ab_span_first(values); ab_span_present(v); v = ab_span_next(v)) {
         ab_str raw = ab_span_raw_key(v);
-        ab_buf name;
-        ab_buf_init(&name, raw.len + 1);
+        ab_buf name = ab_buf_up_to(raw.len + 1);
         (void)ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &name);
         ab_spanw_key(w, ab_buf_str(&name));
         ab_spanw_str(w, AB_STR(MASK));
@@ -59,9 +58,8 @@ static bool has_copy(ab_spanv annotations)
 static void put_last_applied(ab_spanw *w, ab_spanv value)
 {
     ab_span *doc = NULL;
-    ab_buf text, masked;
-    ab_buf_init_secret(&text, AB_RESOURCE_MASK_MAX);
-    ab_buf_init(&masked, 2 * AB_RESOURCE_MASK_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_RESOURCE_MASK_MAX);
+    ab_buf masked = ab_buf_up_to(2 * AB_RESOURCE_MASK_MAX);
     ab_spanw_key(w, AB_STR(AB_ANN_LAST_APPLIED));
     if (ab_span_copy(value, &text) == AB_ERR_OK &&
         ab_span_parse(ab_buf_str(&text), &doc, NULL) == AB_ERR_OK &&
@@ -167,8 +165,7 @@ static bool put_event(ab_spanw *w, ab_spanv event)
 static ab_err put_document(ab_str json, bool event, ab_buf *out, ab_error *err)
 {
     ab_span *doc = NULL;
-    ab_buf masked;
-    ab_buf_init(&masked, 2 * AB_RESOURCE_MASK_MAX);
+    ab_buf masked = ab_buf_up_to(2 * AB_RESOURCE_MASK_MAX);
     if (ab_span_parse(json, &doc, NULL) != AB_ERR_OK)
         return ab_fail(err, AB_ERR_DENIED, "an answer with Secrets that is not JSON");
     ab_spanw w = ab_spanw_to(&masked);

@@ -114,8 +114,7 @@ static bool is_of_values(ab_spanv member)
 {
     static const char *const HOLDERS[] = {"data", "stringData", NULL};
     ab_str raw = ab_span_raw_key(member);
-    ab_buf name;
-    ab_buf_init(&name, raw.len + 1);
+    ab_buf name = ab_buf_up_to(raw.len + 1);
     bool found = !ab_span_unescape((ab_str){raw.ptr + 1, raw.len - 2}, &name) ||
                  ab_buf_status(&name) != AB_ERR_OK ||
                  ab_str_is_one_of(ab_buf_str(&name), HOLDERS) ||

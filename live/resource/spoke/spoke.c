@@ -153,8 +153,7 @@ static void answer_whole(request *r, int status, ab_str body)
 
 static void answer_refusal(request *r, int status, const char *why)
 {
-    ab_buf body;
-    ab_buf_init(&body, 16 * 1024);
+    ab_buf body = ab_buf_up_to(16 * 1024);
     ab_resource_status_put(status, why, &body);
     answer_whole(r, status, ab_buf_str(&body));
     ab_buf_fini(&body);
@@ -290,14 +289,13 @@ static void restrict_fields(request *r)
 
 static void call(request *r)
 {
-    ab_buf path;
     r->state = CALL;
     r->masks = ab_resource_policy_masks(&r->spoke->env.policy, &r->map);
     if (r->masks)
         restrict_fields(r);
     if (r->map.follow)
         ab_live_stream_be_patient(r->stream);
-    ab_buf_init(&path, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf path = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&r->map, &path);
     if (ab_buf_status(&path) == AB_ERR_OK)
         r->call = r->spoke->env.api.ops->begin(

@@ -117,8 +117,7 @@ static void refuse_with(ab_resource_terminal *t, int status, ab_str type, ab_str
 
 static void refuse(ab_resource_terminal *t, int status, const char *why)
 {
-    ab_buf body;
-    ab_buf_init(&body, 16 * 1024);
+    ab_buf body = ab_buf_up_to(16 * 1024);
     ab_resource_status_put(status, why, &body);
     refuse_with(t, status, AB_STR(AB_RESOURCE_STATUS_TYPE), ab_buf_str(&body));
     ab_buf_fini(&body);
@@ -211,9 +210,8 @@ static const ab_resource_socket_handler SOCKET = {on_open, on_message, on_socket
 
 static void open_socket(ab_resource_terminal *t)
 {
-    ab_buf path;
     t->state = CONNECT;
-    ab_buf_init(&path, 4u * AB_RESOURCE_TARGET_MAX);
+    ab_buf path = ab_buf_up_to(4u * AB_RESOURCE_TARGET_MAX);
     ab_resource_map_put_path(&t->map, &path);
     if (ab_buf_status(&path) == AB_ERR_OK)
         t->socket = t->spoke->env.api.ops->connect(
@@ -304,8 +302,7 @@ static const ab_live_handler STREAM = {
 /* In the way in which an API server tells how a command ended. */
 static void tell_end(ab_resource_terminal *t, const char *why)
 {
-    ab_buf message;
-    ab_buf_init(&message, 4096);
+    ab_buf message = ab_buf_up_to(4096);
     ab_buf_putc(&message, STATUS_CHANNEL);
     ab_resource_status_put(504, why, &message);
     ab_resource_messages_put(&t->up, ab_buf_str(&message));

@@ -71,8 +71,7 @@ static void put_close(ab_rpc_conn *conn, uint16_t code, const char *why)
 
 ab_err ab_rpc_websocket_put_metadata(ab_rpc_conn *conn, const ab_rpc_head_out *head)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_RPC_WEBSOCKET_OUT_MAX);
+    ab_buf text = ab_buf_up_to(AB_RPC_WEBSOCKET_OUT_MAX);
     char *prefix = ab_buf_extend(&text, AB_RPC_PREFIX);
     ab_rpc_upgrade_put_fields(&text, head);
     ab_err e = ab_buf_status(&text);

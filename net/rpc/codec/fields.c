@@ -218,8 +218,7 @@ void ab_rpc_binary_encode(ab_str bytes, ab_buf *out)
 
 bool ab_rpc_binary_decode(ab_str text, ab_buf *out)
 {
-    ab_buf padded;
-    ab_buf_init(&padded, VALUE_CAP);
+    ab_buf padded = ab_buf_up_to(VALUE_CAP);
     ab_buf_put(&padded, text);
     while (ab_buf_status(&padded) == AB_ERR_OK && padded.len % 4 != 0)
         ab_buf_putc(&padded, '=');

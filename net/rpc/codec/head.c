@@ -64,8 +64,7 @@ ab_str ab_rpc_head_in_find(const ab_rpc_head_in *h, const char *name)
 /* Decoded in place, since the bytes are fewer than their text. */
 static bool decode_value(const ab_rpc_head_in *h, ab_str *value)
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, value->len + 1);
+    ab_buf bytes = ab_buf_up_to(value->len + 1);
     bool good = ab_rpc_binary_decode(*value, &bytes) && ab_buf_status(&bytes) == AB_ERR_OK;
     if (good && bytes.len > 0)
         memcpy(h->text.ptr + (value->ptr - h->text.ptr), bytes.ptr, bytes.len);

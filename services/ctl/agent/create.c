@@ -111,8 +111,7 @@ static ab_err write_text(const char *folder, const char *name, const ab_buf *tex
 static ab_err write_made(const creation *c, const char *folder, const char *name,
                          void (*put)(const ab_onboarding *, ab_buf *))
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_PKI_TEXT_MAX);
     put(&c->about, &text);
     ab_err e = write_text(folder, name, &text, 0644, c->err);
     ab_buf_fini(&text);
@@ -121,8 +120,7 @@ static ab_err write_made(const creation *c, const char *folder, const char *name
 
 static ab_err write_secret(const creation *c, const char *folder)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_PKI_TEXT_MAX);
     ab_pki_manifest m = {.name = "argocd-agent-client-tls",
                          .namespace_name = c->about.namespace_name,
                          .cert = ab_buf_str(&c->cert),

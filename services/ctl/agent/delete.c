@@ -35,8 +35,7 @@ static void say_next(const char *agent, bool topics_deleted)
 
 static ab_err print(const char *namespace_name, const char *agent, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_PKI_TEXT_MAX);
     ab_onboarding_put_deleted(namespace_name, agent, &text);
     ab_err e = ab_buf_status(&text);
     if (e == AB_ERR_OK)

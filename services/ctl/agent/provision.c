@@ -122,8 +122,7 @@ ab_err ab_provision_new(const ab_ctl *ctl, const char *agent, ab_provision **out
 
 void ab_provision_say_quota(const ab_provision *p, FILE *report)
 {
-    ab_buf brokers;
-    ab_buf_init(&brokers, AB_KAFKA_BROKERS_MAX);
+    ab_buf brokers = ab_buf_up_to(AB_KAFKA_BROKERS_MAX);
     ab_kafka_put_brokers(p->setup.config, &brokers);
     fprintf(report,
             "  kafka-configs.sh --bootstrap-server %s --alter --entity-type users --entity-name %s "

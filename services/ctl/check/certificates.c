@@ -77,10 +77,9 @@ static void check_usages(const subject *s)
 static void check_name(const subject *s)
 {
     ab_identity_rule *rule = NULL;
-    ab_buf name;
     if (!s->setup->is_agent)
         return;
-    ab_buf_init(&name, 4096);
+    ab_buf name = ab_buf_up_to(4096);
     if (ab_identity_rule_new(AB_STR("subject:CN=([^,]+)"), &rule, NULL) != AB_ERR_OK ||
         ab_identity_rule_name(rule, s->cert, &name) != AB_ERR_OK ||
         !ab_str_is(ab_buf_str(&name), s->setup->agent))

@@ -83,9 +83,8 @@ static void put_line(const cJSON *item, ab_buf *out)
 
 static int print_lines(const ab_findings *f)
 {
-    ab_buf out;
     const cJSON *item;
-    ab_buf_init(&out, OUTPUT_MAX);
+    ab_buf out = ab_buf_up_to(OUTPUT_MAX);
     cJSON_ArrayForEach(item, f->list)
     {
         put_line(item, &out);

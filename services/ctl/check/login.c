@@ -47,13 +47,12 @@ static void log_in(const ab_setup *s, uv_loop_t *loop, const char *labels, ab_fi
 void ab_check_login(const ab_setup *s, ab_findings *out)
 {
     uv_loop_t loop;
-    ab_buf labels;
     ab_error err = {0};
     if (uv_loop_init(&loop) != 0) {
         out->complete = false;
         return;
     }
-    ab_buf_init(&labels, AB_LABELS_TEXT_MAX);
+    ab_buf labels = ab_buf_up_to(AB_LABELS_TEXT_MAX);
     if (ab_agent_labels_write(s->config, &labels, &err) == AB_ERR_OK)
         log_in(s, &loop, labels.ptr, out);
     else

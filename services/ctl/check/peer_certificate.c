@@ -86,8 +86,7 @@ static void explain_name(const ab_peer_certificate *p, const ab_setup *s, const 
                          const char *host, ab_findings *out)
 {
     char remedy[REMEDY_MAX];
-    ab_buf names;
-    ab_buf_init(&names, NAMES_MAX);
+    ab_buf names = ab_buf_up_to(NAMES_MAX);
     put_alternatives(p->cert, &names);
     if (ab_buf_str(&names).len == 0)
         put_subject(p->cert, &names);
@@ -116,8 +115,7 @@ static void explain_date(const ab_peer_certificate *p, const char *renew, const 
     bool expired = p->reason == X509_V_ERR_CERT_HAS_EXPIRED;
     char date[32] = "an unreadable date";
     struct tm tm;
-    ab_buf subject;
-    ab_buf_init(&subject, NAMES_MAX);
+    ab_buf subject = ab_buf_up_to(NAMES_MAX);
     put_subject(p->cert, &subject);
     if (ASN1_TIME_to_tm(expired ? X509_get0_notAfter(p->cert) : X509_get0_notBefore(p->cert),
                         &tm) == 1)

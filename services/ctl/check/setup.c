@@ -128,8 +128,7 @@ static ab_err find_agent(void *arg, ab_str json, size_t line)
 static bool is_of_agent(const char *file)
 {
     bool found = getenv("ARGOBUS_AGENT_NAME") != NULL;
-    ab_buf text;
-    ab_buf_init(&text, FILE_MAX_BYTES);
+    ab_buf text = ab_buf_up_to(FILE_MAX_BYTES);
     ab_err e = ab_file_read(file, &text, NULL, NULL);
     if (e == AB_ERR_OK)
         e = ab_yaml_to_json(ab_buf_str(&text), &ab_yaml_default_limits, find_agent, &found, NULL);

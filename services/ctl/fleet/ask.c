@@ -104,8 +104,7 @@ static int judge(ab_str text, cJSON **answer)
 
 static int ask_socket(const ab_ctl *ctl, cJSON *request, ab_buf *answer)
 {
-    ab_buf out;
-    ab_buf_init(&out, AB_CONTROL_REQUEST_MAX);
+    ab_buf out = ab_buf_up_to(AB_CONTROL_REQUEST_MAX);
     (void)ab_doc_finish(request, true, &out); /* the buffer keeps what goes wrong */
     ab_buf_putc(&out, '\n');
     int fd = ab_buf_status(&out) == AB_ERR_OK ? reach_principal(ctl) : -1;
@@ -123,10 +122,9 @@ static int ask_socket(const ab_ctl *ctl, cJSON *request, ab_buf *answer)
 
 int ab_ctl_ask(const ab_ctl *ctl, cJSON *request, cJSON **answer)
 {
-    ab_buf text;
     if (request == NULL)
         return ab_ctl_fail(AB_CTL_FAILED, "out of memory");
-    ab_buf_init(&text, AB_CTL_ANSWER_MAX);
+    ab_buf text = ab_buf_up_to(AB_CTL_ANSWER_MAX);
     int code;
     if (ctl->server == NULL) {
         code = ask_socket(ctl, request, &text);

@@ -92,8 +92,7 @@ static void put_line(const char *name, ab_buf *value, ab_buf *out)
 static void put_way(const cJSON *agent, void (*count)(const cJSON *, ab_buf *),
                     void (*age)(const cJSON *, ab_buf *), ab_buf *out)
 {
-    ab_buf oldest;
-    ab_buf_init(&oldest, 64);
+    ab_buf oldest = ab_buf_up_to(64);
     count(agent, out);
     age(agent, &oldest);
     if (oldest.len > 0)
@@ -127,8 +126,7 @@ static void put_agent(const cJSON *agent, ab_buf *out)
                  {"claims mode:", "claimed_mode"},
                  {"version:", "version"},
                  {"refused:", "refused"}};
-    ab_buf value;
-    ab_buf_init(&value, 64u * 1024);
+    ab_buf value = ab_buf_up_to(64u * 1024);
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
         ab_ctl_put_member(agent, texts[i].member, &value);
         put_line(texts[i].title, &value, out);
@@ -148,9 +146,8 @@ static void put_agent(const cJSON *agent, ab_buf *out)
 
 static int show_agent(const cJSON *answer)
 {
-    ab_buf out;
     const cJSON *objects = cJSON_GetObjectItemCaseSensitive(answer, "objects");
-    ab_buf_init(&out, 64u * 1024 * 1024);
+    ab_buf out = ab_buf_up_to(64u * 1024 * 1024);
     put_agent(cJSON_GetObjectItemCaseSensitive(answer, "agent"), &out);
     if (objects != NULL && objects->child != NULL) {
         ab_buf_putc(&out, '\n');

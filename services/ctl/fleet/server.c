@@ -51,8 +51,7 @@ static int check(const ab_ctl *ctl, const cJSON *request)
 static int read_token(const char *path, ab_buf *out)
 {
     ab_error err = {0};
-    ab_buf text;
-    ab_buf_init_secret(&text, TOKEN_MAX);
+    ab_buf text = ab_buf_secret_up_to(TOKEN_MAX);
     ab_err e = ab_file_read(path, &text, NULL, &err);
     ab_str token = {text.ptr, text.ptr == NULL ? 0 : strcspn(text.ptr, "\r\n")};
     ab_buf_puts(out, "authorization: Bearer ");
@@ -129,13 +128,12 @@ static int refuse(const ab_ctl *ctl, long status, ab_str body)
 int ab_ctl_ask_server(const ab_ctl *ctl, const cJSON *request, ab_buf *answer)
 {
     char path[128];
-    ab_buf token;
     int code = check(ctl, request);
     if (code != AB_CTL_OK)
         return code;
     if (!find_path(request, path, sizeof(path)))
         return ab_ctl_fail(AB_CTL_NOT_FOUND, "an agent's name is a DNS label");
-    ab_buf_init_secret(&token, TOKEN_MAX + 32);
+    ab_buf token = ab_buf_secret_up_to(TOKEN_MAX + 32);
     if (ctl->token_file != NULL)
         code = read_token(ctl->token_file, &token);
     long status = code == AB_CTL_OK ? get(ctl, path, &token, answer) : 0;

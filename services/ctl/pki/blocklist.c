@@ -139,8 +139,7 @@ static bool add_head(cJSON *doc, const list *l)
 /* @param complete  whether all could be put into it */
 static ab_err write_list(list *l, const char *method, cJSON *doc, bool complete, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, BODY_MAX);
+    ab_buf text = ab_buf_up_to(BODY_MAX);
     ab_err e = ab_doc_finish(doc, complete, &text);
     e = e == AB_ERR_OK ? ask(l, method, ab_buf_str(&text), NULL, err)
                        : ab_fail(err, e, "%s", ab_err_text(e));

@@ -88,8 +88,7 @@ static void put_general_name(const GENERAL_NAME *name, ab_buf *out)
 
 static bool push_name(cJSON *list, const GENERAL_NAME *name)
 {
-    ab_buf text;
-    ab_buf_init(&text, TEXT_MAX);
+    ab_buf text = ab_buf_up_to(TEXT_MAX);
     put_general_name(name, &text);
     bool pushed = ab_buf_status(&text) == AB_ERR_OK && push_text(list, text.ptr);
     ab_buf_fini(&text);

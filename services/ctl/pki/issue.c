@@ -123,8 +123,7 @@ static ab_err parse_csr(ab_str text, const char *path, EVP_PKEY **out, ab_error 
 
 static ab_err read_csr(const char *path, EVP_PKEY **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_PKI_TEXT_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK)
         e = parse_csr(ab_buf_str(&text), path, out, err);

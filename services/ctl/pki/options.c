@@ -35,8 +35,7 @@ ab_err ab_pki_print(ab_str text, ab_error *err)
 
 ab_err ab_pki_print_secret(const ab_ctl *ctl, ab_str cert, ab_str key, ab_str ca, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_PKI_TEXT_MAX);
     ab_pki_manifest m = {.name = ab_ctl_value(ctl, "kubernetes-secret"),
                          .namespace_name = ab_pki_value(ctl, "namespace", "argocd"),
                          .cert = cert,

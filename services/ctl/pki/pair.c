@@ -175,8 +175,7 @@ static ab_err replace_both(const ab_pki_paths *paths, ab_str cert, ab_str key, a
 {
     replaced key_file = {0};
     replaced cert_file = {0};
-    ab_buf former;
-    ab_buf_init_secret(&former, AB_PKI_TEXT_MAX);
+    ab_buf former = ab_buf_secret_up_to(AB_PKI_TEXT_MAX);
     ab_err e = ab_file_read(paths->key, &former, NULL, err);
     if (e == AB_ERR_OK)
         e = stage(&key_file, paths->key, key, err);
@@ -208,8 +207,7 @@ ab_err ab_pki_pair_replace(const ab_pki_paths *paths, ab_str cert, ab_str key, a
 
 ab_err ab_pki_read_certs(const char *path, STACK_OF(X509) * *out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_PKI_TEXT_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK) {
         e = ab_pem_certs(ab_buf_str(&text), out);
@@ -222,8 +220,7 @@ ab_err ab_pki_read_certs(const char *path, STACK_OF(X509) * *out, ab_error *err)
 
 ab_err ab_pki_read_key(const char *path, EVP_PKEY **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_PKI_TEXT_MAX);
     ab_err e = ab_file_read(path, &text, NULL, err);
     if (e == AB_ERR_OK) {
         e = ab_pem_key(ab_buf_str(&text), out);

@@ -14,10 +14,8 @@ static const ab_ctl_flag flags[] = {
 
 static ab_err print(const ab_ctl *ctl, const ab_pki_authority *ca, ab_error *err)
 {
-    ab_buf pem;
-    ab_buf text;
-    ab_buf_init(&pem, AB_PKI_TEXT_MAX);
-    ab_buf_init(&text, AB_PKI_TEXT_MAX);
+    ab_buf pem = ab_buf_up_to(AB_PKI_TEXT_MAX);
+    ab_buf text = ab_buf_up_to(AB_PKI_TEXT_MAX);
     ab_pki_manifest m = {.name = ab_pki_value(ctl, "name", "argocd-agent-ca"),
                          .namespace_name = ab_pki_value(ctl, "namespace", "argocd")};
     ab_err e = ab_pki_authority_pem(ca, &pem);

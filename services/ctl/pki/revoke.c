@@ -31,11 +31,10 @@ static const char *list_path(const ab_ctl *ctl)
 static ab_err read_certificate(const char *path, ab_pki_named *out, ab_error *err)
 {
     STACK_OF(X509) *certs = NULL;
-    ab_buf subject;
     ab_err e = ab_pki_read_certs(path, &certs, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf_init(&subject, AB_REVOCATION_SUBJECT - 1);
+    ab_buf subject = ab_buf_up_to(AB_REVOCATION_SUBJECT - 1);
     e = ab_certificate_fingerprint(sk_X509_value(certs, 0), out->hash);
     if (e == AB_ERR_OK && ab_certificate_subject(sk_X509_value(certs, 0), &subject) == AB_ERR_OK &&
         ab_str_is_printable(ab_buf_str(&subject)))
@@ -97,11 +96,10 @@ static ab_err change_list(const char *path, ab_pki_all_named *certs,
                           ab_error *err)
 {
     ab_pki_change change;
-    ab_buf text;
     ab_err e = ab_pki_change_begin(path, &change, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf_init(&text, LIST_MAX);
+    ab_buf text = ab_buf_up_to(LIST_MAX);
     e = work(path, certs, &text, err);
     ab_buf_fini(&text);
     ab_pki_change_end(&change);
@@ -251,8 +249,7 @@ static ab_err list_all(ab_str text, cJSON *rows, ab_error *err)
 
 static ab_err list_file(const char *path, cJSON *rows, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, LIST_MAX);
+    ab_buf text = ab_buf_up_to(LIST_MAX);
     ab_err e = read_list(path, &text, err);
     if (e == AB_ERR_OK)
         e = list_all(ab_buf_str(&text), rows, err);

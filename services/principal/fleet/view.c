@@ -60,8 +60,7 @@ static void put_age(ab_spanw *w, int64_t age_ms)
 
 static void put_readiness(ab_spanw *w, const service *s)
 {
-    ab_buf why;
-    ab_buf_init(&why, 4096);
+    ab_buf why = ab_buf_up_to(4096);
     bool ready = ab_service_is_ready(&s->base, &why);
     put_bool(w, "ready", ready);
     put_text(w, "why", ready ? AB_STR_NONE : ab_buf_str(&why));
@@ -325,10 +324,9 @@ static void put_item(const struct listing *l, const ab_pending_item *item, const
 static bool put_down(void *arg, const ab_pending_item *item)
 {
     struct listing *l = arg;
-    ab_buf reason;
     if (!count_one(l))
         return true;
-    ab_buf_init(&reason, REASON_MAX);
+    ab_buf reason = ab_buf_up_to(REASON_MAX);
     const char *state = judge_down(l, item, &reason);
     put_item(l, item, state, &reason);
     ab_buf_fini(&reason);
@@ -338,10 +336,9 @@ static bool put_down(void *arg, const ab_pending_item *item)
 static bool put_up(void *arg, const ab_pending_item *item)
 {
     struct listing *l = arg;
-    ab_buf reason;
     if (!count_one(l))
         return true;
-    ab_buf_init(&reason, REASON_MAX);
+    ab_buf reason = ab_buf_up_to(REASON_MAX);
     ab_buf_puts(&reason, "received, and not written to the control plane's store yet");
     put_item(l, item, "received", &reason);
     ab_buf_fini(&reason);

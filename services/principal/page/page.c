@@ -87,13 +87,12 @@ static void reply_json(ab_https_request *r, const ab_buf *json)
 static void show_agent(const ab_page *p, ab_https_request *r, ab_str name)
 {
     char agent[AB_RESOURCE_AGENT_MAX];
-    ab_buf json;
     if (!ab_str_is_dns_label(name) || name.len >= sizeof(agent)) {
         refuse_agent(r);
         return;
     }
     snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(name));
-    ab_buf_init(&json, JSON_MAX);
+    ab_buf json = ab_buf_up_to(JSON_MAX);
     p->source.write_objects(p->source.arg, agent, &json);
     reply_json(r, &json);
     ab_buf_fini(&json);

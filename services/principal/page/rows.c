@@ -110,8 +110,7 @@ static void look_at(ab_page_rows *r, ab_page_row *row, ab_buf *text)
 
 void ab_page_rows_refresh(ab_page_rows *r, size_t count)
 {
-    ab_buf text;
-    ab_buf_init(&text, TEXT_MAX);
+    ab_buf text = ab_buf_up_to(TEXT_MAX);
     size_t left = count < ab_map_count(r->rows) ? count : ab_map_count(r->rows);
     for (; left > 0; left--) {
         ab_page_row *row = TAILQ_FIRST(&r->next);

@@ -49,8 +49,7 @@ static ab_err send_event(viewer *v, const ab_buf *event)
 
 static ab_err send_begin(viewer *v)
 {
-    ab_buf event;
-    ab_buf_init(&event, EVENT_MAX);
+    ab_buf event = ab_buf_up_to(EVENT_MAX);
     ab_buf_puts(&event, "event: principal\ndata: ");
     ab_buf_put(&event, ab_buf_str(&v->all->principal));
     ab_buf_puts(&event, "\n\nevent: begin\ndata: {}\n\n");
@@ -63,9 +62,8 @@ static ab_err send_begin(viewer *v)
 
 static ab_err send_rows(viewer *v, const ab_page_row *row)
 {
-    ab_buf event;
     uint64_t seen = v->seen;
-    ab_buf_init(&event, EVENT_MAX);
+    ab_buf event = ab_buf_up_to(EVENT_MAX);
     ab_buf_puts(&event, "event: agents\ndata: [");
     for (size_t i = 0; i < EVENT_ROWS && row != NULL; i++, row = ab_page_row_next(row)) {
         if (i > 0)
@@ -101,9 +99,8 @@ static void send_to_all(const ab_page_viewers *all, const ab_buf *event)
 
 static void tell_principal(ab_page_viewers *all)
 {
-    ab_buf now, event;
-    ab_buf_init(&now, EVENT_MAX);
-    ab_buf_init(&event, EVENT_MAX);
+    ab_buf now = ab_buf_up_to(EVENT_MAX);
+    ab_buf event = ab_buf_up_to(EVENT_MAX);
     all->source.write_principal(all->source.arg, &now);
     if (ab_buf_status(&now) == AB_ERR_OK &&
         !ab_str_eq(ab_buf_str(&now), ab_buf_str(&all->principal))) {
@@ -225,7 +222,6 @@ void ab_page_viewers_take(ab_page_viewers *all, ab_https_request *request,
 
 void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served)
 {
-    ab_buf event;
     if (all->rows == NULL)
         return;
     if (served) {
@@ -234,7 +230,7 @@ void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served)
         return;
     }
     ab_page_rows_remove(all->rows, agent);
-    ab_buf_init(&event, EVENT_MAX);
+    ab_buf event = ab_buf_up_to(EVENT_MAX);
     ab_buf_printf(&event, "event: gone\ndata: [\"%.*s\"]\n\n", AB_STR_ARG(agent));
     send_to_all(all, &event);
     ab_buf_fini(&event);

@@ -113,7 +113,6 @@ static ab_err check_policy(const ab_config *c, ab_error *err)
 
 static ab_err check_files(const ab_config *c, ab_error *err)
 {
-    ab_buf ca;
     ab_agent_key *key = NULL;
     ab_err e = ab_agent_key_new(ab_config_str(c, "registration.token-key"), &ab_clock_real, NULL,
                                 &key, err);
@@ -122,7 +121,7 @@ static ab_err check_files(const ab_config *c, ab_error *err)
         ab_error_prefix(err, "registration.token-key");
         return e;
     }
-    ab_buf_init(&ca, AB_REGISTRATION_CA_MAX);
+    ab_buf ca = ab_buf_up_to(AB_REGISTRATION_CA_MAX);
     e = ab_registration_read_ca(ab_registration_ca_file(c), &ca, err);
     ab_buf_fini(&ca);
     return e;
@@ -136,10 +135,9 @@ const char *ab_registration_ca_file(const ab_config *c)
 
 ab_err ab_registration_read_ca(const char *path, ab_buf *out, ab_error *err)
 {
-    ab_buf text;
     if (path == NULL)
         return AB_ERR_OK;
-    ab_buf_init_secret(&text, AB_REGISTRATION_CA_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_REGISTRATION_CA_MAX);
     ab_err e = ab_file_read_named(path, &text, err);
     if (e == AB_ERR_OK) {
         e = ab_pem_copy_certs(ab_buf_str(&text), out);

@@ -347,11 +347,10 @@ static void mark_all(ab_registration *r)
 
 static bool reload_ca(ab_registration *r)
 {
-    ab_buf ca;
     ab_error err = {0};
     if (!ab_file_stamps_changed(&r->ca_stamps))
         return false;
-    ab_buf_init(&ca, AB_REGISTRATION_CA_MAX);
+    ab_buf ca = ab_buf_up_to(AB_REGISTRATION_CA_MAX);
     if (ab_registration_read_ca(r->ca_file, &ca, &err) != AB_ERR_OK) {
         AB_WARN(r->env.log, MAIN,
                 "cannot load the new CAs for cluster Secrets; still using the previous ones",

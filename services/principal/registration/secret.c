@@ -50,8 +50,7 @@ bool ab_registration_is_waiting(const ab_object *secret)
 
 static void put_encoded(ab_spanw *w, const char *name, ab_buf *content, ab_err *e)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
     ab_base64_encode(ab_buf_str(content), &text);
     if (*e == AB_ERR_OK)
         *e = ab_buf_status(content);
@@ -66,8 +65,7 @@ static void put_encoded(ab_spanw *w, const char *name, ab_buf *content, ab_err *
 /* What Argo CD reads: bearerToken and tlsClientConfig.caData. */
 static ab_err write_config(const ab_registration_form *form, const char *token, ab_buf *out)
 {
-    ab_buf ca;
-    ab_buf_init(&ca, SECRET_MAX);
+    ab_buf ca = ab_buf_up_to(SECRET_MAX);
     ab_base64_encode(form->ca, &ca);
     ab_spanw w = ab_spanw_to(out);
     ab_spanw_object(&w);
@@ -85,11 +83,10 @@ static ab_err write_config(const ab_registration_form *form, const char *token, 
 ab_err ab_registration_data(const ab_registration_form *form, ab_str agent, const char *token,
                             ab_buf *out)
 {
-    ab_buf name, server, config;
     ab_spanw w = ab_spanw_to(out);
-    ab_buf_init(&name, 64);
-    ab_buf_init(&server, SECRET_MAX);
-    ab_buf_init_secret(&config, SECRET_MAX);
+    ab_buf name = ab_buf_up_to(64);
+    ab_buf server = ab_buf_up_to(SECRET_MAX);
+    ab_buf config = ab_buf_secret_up_to(SECRET_MAX);
     ab_buf_printf(&name, "%.*s", AB_STR_ARG(agent));
     ab_buf_printf(&server, "%s/agents/%.*s", form->server, AB_STR_ARG(agent));
     ab_err e = write_config(form, token, &config);
@@ -147,7 +144,6 @@ static void write_labels(ab_spanw *w, const ab_registration_form *form, ab_str a
 ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, const char *mode,
                             ab_str labels, ab_str data, ab_object **out)
 {
-    ab_buf text;
     ab_digest digest;
     char name[80], hex[AB_DIGEST_HEX];
     ab_err e = ab_digest_of(data, &digest);
@@ -155,7 +151,7 @@ ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, cons
         return e;
     ab_digest_format(&digest, hex);
     snprintf(name, sizeof(name), AB_REGISTRATION_NAME, AB_STR_ARG(agent));
-    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
     ab_spanw w = ab_spanw_to(&text);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "apiVersion", AB_STR("v1"));
@@ -211,7 +207,6 @@ static void write_data(ab_spanw *w, const ab_object *secret, ab_spanv data)
 ab_err ab_registration_refresh(const ab_object *secret, ab_str data, ab_object **out)
 {
     static const char *const rest[] = {"metadata", "data", "stringData", NULL};
-    ab_buf text;
     ab_span *doc = NULL;
     ab_digest digest;
     char hex[AB_DIGEST_HEX];
@@ -221,7 +216,7 @@ ab_err ab_registration_refresh(const ab_object *secret, ab_str data, ab_object *
     if (e != AB_ERR_OK)
         return e;
     ab_digest_format(&digest, hex);
-    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
     ab_spanw w = ab_spanw_to(&text);
     ab_spanw_object(&w);
     ab_spanw_members(&w, ab_object_json(secret), rest);

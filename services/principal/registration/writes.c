@@ -51,8 +51,7 @@ static ab_err make_data(const ab_registration *r, const char *agent, ab_buf *out
 bool ab_registration_has_current(const ab_registration *r, const char *agent,
                                  const ab_object *secret)
 {
-    ab_buf data;
-    ab_buf_init_secret(&data, DATA_MAX);
+    ab_buf data = ab_buf_secret_up_to(DATA_MAX);
     bool current = make_data(r, agent, &data) == AB_ERR_OK &&
                    ab_registration_is_current(secret, ab_buf_str(&data));
     ab_buf_wipe(&data);
@@ -144,9 +143,8 @@ static void take_labels(ab_registration *r, const char *agent, const struct ab_r
 static ab_err make_secret(ab_registration *r, const char *agent, const struct ab_registering *q,
                           ab_object **out)
 {
-    ab_buf data, labels;
-    ab_buf_init_secret(&data, DATA_MAX);
-    ab_buf_init(&labels, AB_LABELS_TEXT_MAX);
+    ab_buf data = ab_buf_secret_up_to(DATA_MAX);
+    ab_buf labels = ab_buf_up_to(AB_LABELS_TEXT_MAX);
     take_labels(r, agent, q, &labels);
     ab_err e = ab_buf_status(&labels);
     if (e == AB_ERR_OK)
@@ -204,13 +202,12 @@ static void on_refreshed(void *arg, ab_err code, ab_object *object, const ab_err
 static void on_read(void *arg, ab_err code, ab_object *object, const ab_error *err)
 {
     struct op *op = arg;
-    ab_buf data;
     ab_object *next = NULL;
     if (code != AB_ERR_OK || !ab_str_is(ab_registration_agent_of(object), op->agent)) {
         end_refresh(op, code, err);
         return;
     }
-    ab_buf_init_secret(&data, DATA_MAX);
+    ab_buf data = ab_buf_secret_up_to(DATA_MAX);
     ab_err e = make_data(op->r, op->agent, &data);
     bool current = e == AB_ERR_OK && ab_registration_is_current(object, ab_buf_str(&data));
     if (e == AB_ERR_OK && !current)

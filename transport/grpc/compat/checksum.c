@@ -24,8 +24,7 @@ static ab_err write_content(ab_spanv object, ab_str kind, ab_buf *out)
     bool data = ab_str_is(kind, "Secret") || ab_str_is(kind, "ConfigMap");
     ab_spanv content = ab_span_get(object, data ? "data" : "spec");
     ab_span *doc = NULL;
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     if (ab_str_is(kind, "Application"))
         write_spec(content, &text);
     else
@@ -54,9 +53,8 @@ static void escape_as_go(ab_str text, ab_buf *out)
 
 bool ab_compat_checksum(ab_spanv object, ab_str kind, uint8_t out[AB_COMPAT_CHECKSUM])
 {
-    ab_buf canonical, text;
-    ab_buf_init(&canonical, AB_SPAN_SIZE_MAX);
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX * 2);
+    ab_buf canonical = ab_buf_up_to(AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX * 2);
     ab_err e = write_content(object, kind, &canonical);
     if (e == AB_ERR_OK) {
         escape_as_go(ab_buf_str(&canonical), &text);

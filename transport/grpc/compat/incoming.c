@@ -133,8 +133,7 @@ ab_err ab_compat_send_acks(ab_compat *d)
     ab_err e = AB_ERR_OK;
     while (e == AB_ERR_OK && !TAILQ_EMPTY(&d->acked)) {
         ab_compat_pending *p = TAILQ_FIRST(&d->acked);
-        ab_buf message;
-        ab_buf_init(&message, AB_EVENT_DATA_MAX);
+        ab_buf message = ab_buf_up_to(AB_EVENT_DATA_MAX);
         ab_go_ack_write(p->go, source, &message);
         e = ab_buf_status(&message);
         if (e == AB_ERR_OK)
@@ -212,9 +211,8 @@ static void add_typed(taking *t, ab_type type, const char *key, ab_str data, con
 static void add_command(taking *t, ab_type type)
 {
     char id[AB_DIGEST_HEX], key[sizeof(AB_KEY_COMMAND) + AB_DIGEST_HEX];
-    ab_buf text;
     ab_digest digest;
-    ab_buf_init(&text, 4096);
+    ab_buf text = ab_buf_up_to(4096);
     ab_buf_printf(&text, "%s %.*s", ab_type_name(type),
                   AB_STR_ARG(ab_event_attr(t->go, AB_CE_EVENTID)));
     ab_err e = ab_buf_status(&text);

@@ -117,10 +117,9 @@ static size_t page_end(const inventory *inv, size_t n, size_t first)
 
 static ab_err digest_page(const inventory *inv, size_t first, size_t end, ab_spanw *w)
 {
-    ab_buf text;
     ab_digest digest;
     char hex[AB_DIGEST_HEX];
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     for (size_t i = first; i < end; i++) {
         ab_digest_format(&inv->entries[i].resource->hash, hex);
         ab_buf_printf(&text, "%s %s\n", inv->entries[i].resource->key, hex);
@@ -190,11 +189,10 @@ static void write_entry(ab_spanw *w, const ab_compat_resource *r)
 static void say_page(ab_compat *d, const inventory *inv, size_t n, ab_str id)
 {
     char key[sizeof(AB_KEY_INVENTORY) + 24];
-    ab_buf data;
     size_t first = 0;
     while (first < inv->count && inv->entries[first].mix % inv->pages < n)
         first++;
-    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
+    ab_buf data = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_spanw w = ab_spanw_to(&data);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "id", id);

@@ -31,8 +31,7 @@ static bool read_event(const ab_event *event, ab_go_event *go)
 static ab_err transmit(const ab_compat *d, const ab_go_event *go)
 {
     const char *source = ab_compat_is_principal(d) ? AB_GO_SOURCE_PRINCIPAL : AB_GO_SOURCE_AGENT;
-    ab_buf message;
-    ab_buf_init(&message, MESSAGE_MAX);
+    ab_buf message = ab_buf_up_to(MESSAGE_MAX);
     ab_go_event_write(go, source, &message);
     ab_err e = ab_buf_status(&message);
     if (e == AB_ERR_OK)

@@ -21,8 +21,7 @@
 
 static void write_checksum(ab_spanw *w, const uint8_t checksum[AB_COMPAT_CHECKSUM])
 {
-    ab_buf text;
-    ab_buf_init(&text, 64);
+    ab_buf text = ab_buf_up_to(64);
     ab_base64_encode((ab_str){(const char *)checksum, AB_COMPAT_CHECKSUM}, &text);
     ab_spanw_key_str(w, "checksum", ab_buf_str(&text));
     ab_buf_fini(&text);
@@ -115,10 +114,9 @@ static int by_text(const void *a, const void *b)
 static char *line_of(const ab_compat_resource *r)
 {
     ab_str kind, ns, name;
-    ab_buf line;
     if (ab_object_key_split(ab_str_of(r->key), &kind, &ns, &name) != AB_ERR_OK)
         return NULL;
-    ab_buf_init(&line, 4096);
+    ab_buf line = ab_buf_up_to(4096);
     ab_buf_printf(&line, "%.*s/%.*s/%s", AB_STR_ARG(kind_told(kind)), AB_STR_ARG(name),
                   r->uid == NULL ? "" : r->uid);
     return ab_buf_take(&line);
@@ -140,10 +138,9 @@ static size_t collect_lines(const ab_compat *d, char **lines)
  * @return how many they are */
 static size_t sum_all(const ab_compat *d, uint8_t out[AB_COMPAT_CHECKSUM])
 {
-    ab_buf text;
     char **lines = calloc(ab_map_count(d->resources) + 1, sizeof(*lines));
     size_t count = lines == NULL ? 0 : collect_lines(d, lines);
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     if (count > 0)
         qsort(lines, count, sizeof(*lines), by_text);
     for (size_t i = 0; i < count; i++) {
@@ -160,9 +157,8 @@ static size_t sum_all(const ab_compat *d, uint8_t out[AB_COMPAT_CHECKSUM])
 static void ask_for_list(ab_compat *d)
 {
     uint8_t sum[AB_COMPAT_CHECKSUM];
-    ab_buf data;
     (void)sum_all(d, sum);
-    ab_buf_init(&data, 1024);
+    ab_buf data = ab_buf_up_to(1024);
     ab_spanw w = ab_spanw_to(&data);
     ab_spanw_object(&w);
     write_checksum(&w, sum);
@@ -174,7 +170,6 @@ static void ask_for_list(ab_compat *d)
 
 void ab_compat_resync_begin(ab_compat *d)
 {
-    ab_buf data;
     bool first = !d->introduced;
     d->introduced = true;
     if (!ab_compat_is_source(d)) {
@@ -183,7 +178,7 @@ void ab_compat_resync_begin(ab_compat *d)
     }
     if (!first)
         return;
-    ab_buf_init(&data, 16);
+    ab_buf data = ab_buf_up_to(16);
     ab_buf_puts(&data, "{}");
     put(d, AB_TYPE_RESYNC_REQUEST, "ctl/resync", &data);
 }
@@ -220,8 +215,7 @@ static bool read_about(const ab_compat *d, ab_spanv about, char key[AB_OBJECT_KE
 
 static bool is_equal(const ab_compat_resource *r, ab_spanv about)
 {
-    ab_buf sum;
-    ab_buf_init(&sum, 64);
+    ab_buf sum = ab_buf_up_to(64);
     bool read = ab_base64_decode(ab_span_plain(ab_span_get(about, "checksum")), &sum);
     bool same = read && r->summed && sum.len == AB_COMPAT_CHECKSUM &&
                 memcmp(sum.ptr, r->checksum, AB_COMPAT_CHECKSUM) == 0;
@@ -282,8 +276,7 @@ static void take_update_request(ab_compat *d, ab_spanv about, const char *key)
 /* A sum that cannot be read is none of anything. */
 static void want_list(ab_compat *d, ab_spanv request)
 {
-    ab_buf theirs;
-    ab_buf_init(&theirs, 64);
+    ab_buf theirs = ab_buf_up_to(64);
     memset(d->list_sum, 0, AB_COMPAT_CHECKSUM);
     if (ab_base64_decode(ab_span_plain(ab_span_get(request, "checksum")), &theirs) &&
         theirs.len == AB_COMPAT_CHECKSUM)

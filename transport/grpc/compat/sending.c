@@ -185,11 +185,10 @@ void ab_compat_put(ab_compat *d, ab_compat_resource *r, ab_compat_item *item, bo
 static ab_err transmit(const ab_compat *d, ab_compat_item *item)
 {
     const char *source = ab_compat_is_principal(d) ? AB_GO_SOURCE_PRINCIPAL : AB_GO_SOURCE_AGENT;
-    ab_buf message;
     if (item->go.sentat[0] == '\0')
         ab_time_format(ab_clock_wall_us(d->env->env->clock), item->go.sentat);
     item->go.data = item->data.len == 0 ? AB_STR_NONE : ab_buf_str(&item->data);
-    ab_buf_init(&message, MESSAGE_MAX);
+    ab_buf message = ab_buf_up_to(MESSAGE_MAX);
     ab_go_event_write(&item->go, source, &message);
     ab_err e = ab_buf_status(&message);
     if (e == AB_ERR_OK)
@@ -283,8 +282,7 @@ static void answer(ab_compat *d, const ab_event *command)
 {
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     ab_str id = ab_event_attr(command, AB_CE_ID);
-    ab_buf data;
-    ab_buf_init(&data, 1024);
+    ab_buf data = ab_buf_up_to(1024);
     ab_spanw w = ab_spanw_to(&data);
     ab_spanw_object(&w);
     ab_spanw_key_str(&w, "id", id);

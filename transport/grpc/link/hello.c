@@ -22,8 +22,7 @@ static void write_json(const ab_grpc_hello *h, ab_buf *out)
 
 ab_err ab_grpc_hello_make(const ab_grpc_hello *hello, const char *source, ab_event **out)
 {
-    ab_buf data;
-    ab_buf_init(&data, AB_HELLO_MAX);
+    ab_buf data = ab_buf_up_to(AB_HELLO_MAX);
     write_json(hello, &data);
     ab_event_draft draft = {.data = ab_buf_str(&data)};
     ab_err e = ab_buf_status(&data);

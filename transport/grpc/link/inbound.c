@@ -285,9 +285,8 @@ static ab_err make_list(const ab_grpc_link *l, const ab_grpc_ack *acks, size_t c
                         ab_event **out)
 {
     char id[48];
-    ab_buf list;
     snprintf(id, sizeof(id), "%" PRIu64 ".%" PRIu64, acks[0].epoch, acks[0].version);
-    ab_buf_init(&list, ACKS_MAX * ACK_BYTES);
+    ab_buf list = ab_buf_up_to(ACKS_MAX * ACK_BYTES);
     ab_err e = write_list(acks, count, &list);
     ab_event_draft d = {.data = ab_buf_str(&list)};
     set_ack(l, &d, ab_str_of(id));

@@ -74,10 +74,8 @@ static bool receive_answer(const connection *c, ab_buf *answer)
 
 static ab_err exchange(const connection *c, ab_api_versions *out, ab_error *err)
 {
-    ab_buf request;
-    ab_buf answer;
-    ab_buf_init(&request, REQUEST_MAX);
-    ab_buf_init(&answer, AB_API_VERSIONS_MAX);
+    ab_buf request = ab_buf_up_to(REQUEST_MAX);
+    ab_buf answer = ab_buf_up_to(AB_API_VERSIONS_MAX);
     ab_api_versions_put_request(&request);
     ab_err e = send_all(c, ab_buf_str(&request)) && receive_answer(c, &answer)
                    ? ab_api_versions_read(ab_buf_str(&answer), out, err)
@@ -172,8 +170,7 @@ static void add_lacks(const ab_api_versions *v, const char *where, ab_findings *
     } needed[] = {{0, 3, "Produce"},          {1, 4, "Fetch"},          {2, 1, "ListOffsets"},
                   {3, 0, "Metadata"},         {8, 2, "OffsetCommit"},   {9, 1, "OffsetFetch"},
                   {10, 0, "FindCoordinator"}, {22, 0, "InitProducerId"}};
-    ab_buf lacks;
-    ab_buf_init(&lacks, LACKS_MAX);
+    ab_buf lacks = ab_buf_up_to(LACKS_MAX);
     for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
         if (v->newest[needed[i].key] < needed[i].version)
             ab_buf_printf(&lacks, "%s%s %d", lacks.len == 0 ? "" : ", ", needed[i].name,

@@ -56,8 +56,7 @@ static void add_missing(const ab_setup *s, ab_severity severity, const char *whe
                         const char *operation, const char *resource, const char *what,
                         ab_findings *out)
 {
-    ab_buf remedy;
-    ab_buf_init(&remedy, REMEDY_MAX);
+    ab_buf remedy = ab_buf_up_to(REMEDY_MAX);
     put_command(s, operation, resource, &remedy);
     if (ab_buf_status(&remedy) == AB_ERR_OK)
         ab_findings_add(out, severity, where, remedy.ptr, "%s", what);

@@ -57,9 +57,8 @@ static void add_missing(const char *verb, const ab_buf *missing, ab_findings *ou
 
 static bool ask_verb(ab_cluster_api *api, const char *verb, size_t *allowed, ab_findings *out)
 {
-    ab_buf missing;
     bool answered = true;
-    ab_buf_init(&missing, KINDS_MAX);
+    ab_buf missing = ab_buf_up_to(KINDS_MAX);
     for (size_t i = 0; answered && i < sizeof(kinds) / sizeof(*kinds); i++) {
         bool granted = false;
         answered = ab_review_ask(api, &kinds[i], ab_str_of(verb), &granted, out);

@@ -38,9 +38,8 @@ static bool is_allowed(ab_str text)
 bool ab_review_ask(ab_cluster_api *api, const ab_review *r, ab_str verb, bool *allowed,
                    ab_findings *out)
 {
-    ab_buf body;
     ab_cluster_answer answer;
-    ab_buf_init(&body, BODY_MAX);
+    ab_buf body = ab_buf_up_to(BODY_MAX);
     put_review(r, verb, &body);
     ab_err e = ab_cluster_api_ask(api, "POST", REVIEWS, ab_buf_str(&body), &answer);
     bool answered = e == AB_ERR_OK && answer.status == 201;

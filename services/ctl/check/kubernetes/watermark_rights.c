@@ -20,10 +20,9 @@ static void add_missing(const char *namespace_name, const ab_buf *names, ab_seve
                         ab_findings *out)
 {
     char where[256];
-    ab_buf remedy;
     ab_str missing = ab_buf_str(names);
     snprintf(where, sizeof(where), "configmaps in namespace %s", namespace_name);
-    ab_buf_init(&remedy, NAMES_MAX + 256);
+    ab_buf remedy = ab_buf_up_to(NAMES_MAX + 256);
     ab_buf_printf(&remedy,
                   "add to the Role: {apiGroups: [\"\"], resources: [\"configmaps\"], "
                   "resourceNames: [%.*s], verbs: [patch]}, or apply "
@@ -51,8 +50,7 @@ bool ab_watermark_rights_check(const ab_setup *s, ab_cluster_api *api, size_t *a
                         .name = name};
     bool answered = true;
     ab_severity severity = AB_FOUND_WARNING;
-    ab_buf missing;
-    ab_buf_init(&missing, NAMES_MAX);
+    ab_buf missing = ab_buf_up_to(NAMES_MAX);
     for (size_t part = 0; answered && part < count; part++) {
         bool granted = false;
         ab_watermark_name(part, name);

@@ -199,7 +199,7 @@ ab_err ab_control_open(uv_loop_t *loop, const char *option, const char *program,
         return start_at(loop, option, &wanted, out, err);
     if (start_somewhere(loop, program, &wanted, out, &why) != AB_ERR_OK)
         AB_INFO(log, MAIN, "argobusctl cannot reach this process: set control.socket",
-                AB_KV("why", (const char *)why.text));
+                AB_KV("why", why.text));
     return AB_ERR_OK;
 }
 

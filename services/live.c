@@ -177,7 +177,7 @@ static bool renew_tls(ab_service_live *l)
         ab_tls_context_reload(&l->tls, &err) != AB_ERR_OK)
         AB_ERROR(l->service->daemon->log, LIVE,
                  "cannot load the new certificate; still using the previous one",
-                 AB_KV("error", (const char *)err.text));
+                 AB_KV("error", err.text));
     bool changed = l->trusted != l->tls.reloads;
     l->trusted = l->tls.reloads;
     return changed;
@@ -191,7 +191,7 @@ static bool renew_revoked(ab_service_live *l)
         AB_WARN(l->service->daemon->log, LIVE,
                 "cannot read the revoked certificates of live access; still using the previous "
                 "list",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
     return changed;
 }
 

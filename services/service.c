@@ -109,7 +109,7 @@ static void watch_state_db(ab_service *s)
     s->unsaved = unsaved;
     if (unsaved) {
         AB_ERROR(d->log, MAIN, "cannot write the state database; what is received waits",
-                 AB_KV("error", (const char *)failure->text));
+                 AB_KV("error", failure->text));
         return;
     }
     s->tell_unsaved_ms = now + TELL_UNSAVED_MS;

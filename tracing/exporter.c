@@ -152,17 +152,16 @@ static void tell_failure(ab_exporter *x, const ab_http_result *result, bool retr
                           ? "the collector refuses them"
                           : result->err->text;
     if (!x->failing)
-        AB_WARN(x->env.log, MAIN, "traces cannot be exported",
-                AB_KV("endpoint", (const char *)x->url), AB_KV("status", (int64_t)result->status),
-                AB_KV("why", why), AB_KV("next", retry ? "tried again" : "dropped"));
+        AB_WARN(x->env.log, MAIN, "traces cannot be exported", AB_KV("endpoint", x->url),
+                AB_KV("status", (int64_t)result->status), AB_KV("why", why),
+                AB_KV("next", retry ? "tried again" : "dropped"));
     x->failing = true;
 }
 
 static void tell_success(ab_exporter *x)
 {
     if (x->failing)
-        AB_INFO(x->env.log, MAIN, "traces are exported again",
-                AB_KV("endpoint", (const char *)x->url));
+        AB_INFO(x->env.log, MAIN, "traces are exported again", AB_KV("endpoint", x->url));
     x->failing = false;
 }
 

@@ -115,8 +115,8 @@ void ab_live_hub_writable(ab_live_hub *hub, const char *agent)
 static void on_over(void *arg, ab_live_session *s, const ab_error *err)
 {
     spoke *p = arg;
-    AB_INFO(p->hub->lane.env.log, LIVE, "live session ended", AB_KV("agent", (const char *)p->name),
-            AB_KV("session", ab_live_session_id(s)), AB_KV("reason", (const char *)err->text));
+    AB_INFO(p->hub->lane.env.log, LIVE, "live session ended", AB_KV("agent", p->name),
+            AB_KV("session", ab_live_session_id(s)), AB_KV("reason", err->text));
     p->session = NULL;
     count_session(p->hub, -1);
 }
@@ -142,8 +142,8 @@ static ab_err open_session(spoke *p, ab_error *err)
     if (e != AB_ERR_OK)
         return e;
     count_session(p->hub, 1);
-    AB_INFO(p->hub->lane.env.log, LIVE, "live session started",
-            AB_KV("agent", (const char *)p->name), AB_KV("session", (const char *)id));
+    AB_INFO(p->hub->lane.env.log, LIVE, "live session started", AB_KV("agent", p->name),
+            AB_KV("session", id));
     return AB_ERR_OK;
 }
 

@@ -387,7 +387,7 @@ static ab_err open_tls(ab_live_session *s, ab_error *err)
     if (ab_tls_context_is_stale(tls) && ab_tls_context_reload(tls, err) != AB_ERR_OK)
         AB_ERROR(s->lane->env.log, LIVE,
                  "cannot load the new certificate; still using the previous one",
-                 AB_KV("error", (const char *)err->text));
+                 AB_KV("error", err->text));
     ab_err e = ab_live_tls_new(tls->ctx, s->client, &s->tls);
     if (e == AB_ERR_OK)
         e = ab_live_tls_receive(s->tls, AB_STR(""), NULL, NULL, err);

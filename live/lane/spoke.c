@@ -74,7 +74,7 @@ static void on_over(void *arg, ab_live_session *s, const ab_error *err)
 {
     ab_live_spoke *spoke = arg;
     AB_INFO(spoke->lane.env.log, LIVE, "live session ended",
-            AB_KV("session", ab_live_session_id(s)), AB_KV("reason", (const char *)err->text));
+            AB_KV("session", ab_live_session_id(s)), AB_KV("reason", err->text));
     for (size_t i = 0; i < AB_LIVE_SESSIONS_MAX; i++) {
         if (spoke->sessions[i] == s)
             spoke->sessions[i] = NULL;

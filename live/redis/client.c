@@ -195,7 +195,7 @@ void ab_redis_client_need(ab_redis_client *c)
         return;
     if (ab_tls_context_is_stale(&c->tls) && ab_tls_context_reload(&c->tls, &err) != AB_ERR_OK)
         AB_WARN(c->log, LIVE, "cannot load new certificates; still using the previous ones",
-                AB_KV("error", (const char *)err.text));
+                AB_KV("error", err.text));
     c->state = CONNECTING;
     if (ab_redis_wire_connect(c->loop, c->host, c->port, &c->tls, &ops, c, &c->wire) == AB_ERR_OK)
         c->open++;

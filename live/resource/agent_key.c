@@ -97,7 +97,7 @@ uint64_t ab_agent_key_refresh(ab_agent_key *k)
     else
         AB_WARN(k->log, AUTH,
                 "cannot load the new key of agents' tokens; still using the previous one",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
     return k->number;
 }
 

@@ -120,7 +120,7 @@ static void reload_if_changed(ab_resource_identities *ids)
     else
         AB_WARN(ids->log, AUTH,
                 "cannot read the tokens of live access; still using the previous ones",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
 }
 
 ab_err ab_resource_identities_new(const char *path, const ab_clock *clock, ab_log *log,

@@ -62,7 +62,7 @@ static void reload(ab_https_server *s)
     else
         AB_WARN(s->options.log, HTTP,
                 "cannot load new server certificates; still using the previous ones",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
 }
 
 /* ---- connections ---- */

@@ -75,7 +75,7 @@ static void reload_if_stale(ab_rpc_endpoint *endpoint, int64_t now_ms)
     else
         AB_WARN(endpoint->env.log, TRANSPORT,
                 "cannot load new certificates; still using the previous ones",
-                AB_KV("error", (const char *)err.text));
+                AB_KV("error", err.text));
 }
 
 static void on_care(uv_timer_t *timer)

@@ -160,7 +160,7 @@ static void end_replay(service *s)
     s->replays = false;
     if (unlink(s->replaying) != 0)
         AB_WARN(s->base.daemon->log, MAIN, "cannot remove a file; the next start replays the log",
-                AB_KV("path", (const char *)s->replaying));
+                AB_KV("path", s->replaying));
 }
 
 static void on_tick(ab_service *base)

@@ -234,7 +234,7 @@ static ab_err connect_api(ab_agent_live_kubernetes *k, ab_daemon *daemon, ab_res
         *api = (ab_resource_api){&OPS, k};
     else if (e != AB_ERR_NOMEM)
         AB_INFO(daemon->log, LIVE, "no live access to a Kubernetes API server",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
     return e == AB_ERR_NOMEM ? e : AB_ERR_OK;
 }
 

@@ -105,7 +105,7 @@ bool ab_agent_secrets_renew(ab_agent_secrets *s, ab_log *log)
         AB_WARN(log, MAIN,
                 "cannot load the new certificate for credentials or its key; still using the "
                 "previous one",
-                AB_KV("why", (const char *)why.text));
+                AB_KV("why", why.text));
         return false;
     }
     if (s->certificate != NULL && strcmp(s->certificate, loaded.certificate) == 0) {

@@ -130,8 +130,7 @@ static ab_err start_http(run *r, ab_error *err)
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "http.address");
     else
-        AB_INFO(r->daemon.log, MAIN, "serving health and metrics",
-                AB_KV("address", (const char *)at.host),
+        AB_INFO(r->daemon.log, MAIN, "serving health and metrics", AB_KV("address", at.host),
                 AB_KV("port", ab_http_server_port(r->http)));
     return e;
 }
@@ -199,7 +198,7 @@ static void reload(run *r)
         adopt(r, now);
     } else {
         AB_ERROR(r->daemon.log, CONFIG, "configuration not reloaded; still using the previous one",
-                 AB_KV("error", (const char *)err.text));
+                 AB_KV("error", err.text));
         ab_config_free(now);
     }
     if (!uv_is_active((const uv_handle_t *)&r->readiness)) /* or it would end the start */
@@ -289,7 +288,7 @@ static bool start_program(run *r)
     if (e == AB_ERR_OK)
         e = d->program->start(d, &err);
     if (e != AB_ERR_OK) {
-        AB_ERROR(d->log, MAIN, "cannot start", AB_KV("error", (const char *)err.text));
+        AB_ERROR(d->log, MAIN, "cannot start", AB_KV("error", err.text));
         r->exit_code = EXIT_FAILED;
         return false;
     }
@@ -471,7 +470,7 @@ void ab_daemon_stopped(ab_daemon *d)
 void ab_daemon_fatal(ab_daemon *d, const ab_error *why)
 {
     run *r = run_of(d);
-    AB_ERROR(d->log, MAIN, "cannot go on", AB_KV("error", (const char *)why->text));
+    AB_ERROR(d->log, MAIN, "cannot go on", AB_KV("error", why->text));
     r->exit_code = EXIT_FAILED;
     uv_async_send(&r->failed);
 }

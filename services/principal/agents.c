@@ -49,7 +49,7 @@ static void on_added(void *arg, const char *agent)
         AB_INFO(s->base.daemon->log, MAIN, "serving agent", AB_KV("agent", agent));
     else
         AB_ERROR(s->base.daemon->log, MAIN, "agent cannot be served", AB_KV("agent", agent),
-                 AB_KV("why", (const char *)err.text));
+                 AB_KV("why", err.text));
 }
 
 /* --- lines of the log --- */
@@ -118,7 +118,7 @@ static void forget(service *s, const char *agent)
                 AB_KV("agent", agent));
     } else {
         AB_WARN(s->base.daemon->log, MAIN, "cannot clean up after a removed agent",
-                AB_KV("agent", agent), AB_KV("why", (const char *)err.text));
+                AB_KV("agent", agent), AB_KV("why", err.text));
         ab_persisted_agents_drop(&s->persisted, agent);
     }
 }
@@ -144,7 +144,7 @@ static void forget_gone(service *s, bool clean_up)
             continue;
         }
         AB_INFO(s->base.daemon->log, MAIN, "agent is no longer listed: its state stays",
-                AB_KV("agent", (const char *)agent));
+                AB_KV("agent", agent));
         ab_persisted_agents_drop(&s->persisted, agent);
     }
 }

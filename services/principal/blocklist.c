@@ -88,7 +88,7 @@ static void note_bad(ab_blocklist *b, const keys *read)
     AB_WARN(b->log, AUTH,
             "keys of the blocklist block no certificate: each must be a SHA-256 fingerprint of 64 "
             "hex digits",
-            AB_KV("key", (const char *)b->bad), AB_KV("count", b->bad_count));
+            AB_KV("key", b->bad), AB_KV("count", b->bad_count));
 }
 
 static bool replace(ab_blocklist *b, const keys *read)

@@ -52,7 +52,7 @@ static void take_confirmation(service *s, const ab_object *secret)
     snprintf(agent, sizeof(agent), "%.*s", AB_STR_ARG(name));
     if (ab_principal_confirm(s->machine, agent, token) == AB_ERR_OK)
         AB_INFO(s->base.daemon->log, MAIN, "deletions confirmed on the cluster Secret",
-                AB_KV("agent", (const char *)agent));
+                AB_KV("agent", agent));
 }
 
 static void take_secret(const service *s, const ab_object *secret)

@@ -34,7 +34,7 @@ static void complain(ab_identity *id, ab_err code, const ab_error *err)
 {
     id->retry_at = ab_clock_mono_ms(id->clock) + ab_backoff_next(&id->backoff);
     AB_WARN(id->log, MAIN, "the principal's identity cannot be read or made yet",
-            AB_KV("configmap", NAME), AB_KV("namespace", (const char *)id->namespace),
+            AB_KV("configmap", NAME), AB_KV("namespace", id->namespace),
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
 }
 

@@ -39,14 +39,14 @@ bool ab_recipient_note_change(const ab_recipients *r, const struct entry *entry,
     show_expiry(r, entry);
     if (now.text[0] == '\0')
         AB_WARN(r->log, MAIN, "the agent's certificate is gone; its Secrets are not sent",
-                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text));
+                AB_KV("agent", entry->agent), AB_KV("former", before->text));
     else if (before->text[0] == '\0')
         AB_INFO(r->log, MAIN, "sealing Secrets to the agent's certificate",
-                AB_KV("agent", entry->agent), AB_KV("sha256", (const char *)now.text));
+                AB_KV("agent", entry->agent), AB_KV("sha256", now.text));
     else
         AB_INFO(r->log, MAIN, "sealing Secrets to another certificate of the agent",
-                AB_KV("agent", entry->agent), AB_KV("former", (const char *)before->text),
-                AB_KV("sha256", (const char *)now.text));
+                AB_KV("agent", entry->agent), AB_KV("former", before->text),
+                AB_KV("sha256", now.text));
     return true;
 }
 
@@ -79,7 +79,7 @@ static void judge(const ab_recipients *r, struct entry *entry)
                                     entry->agent, &recipient, &err);
     if (e != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "the agent's certificate is not trusted: no Secret is sealed to it",
-                AB_KV("agent", entry->agent), AB_KV("why", (const char *)err.text),
+                AB_KV("agent", entry->agent), AB_KV("why", err.text),
                 AB_KV("held_back", entry->held));
         entry->held = 0;
         return;

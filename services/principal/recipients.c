@@ -225,7 +225,7 @@ static bool renew_ca(ab_recipients *r)
         return false;
     if (read_ca(r, &err) == AB_ERR_OK)
         return true;
-    AB_WARN(r->log, MAIN, "cannot reload secrets.ca", AB_KV("why", (const char *)err.text));
+    AB_WARN(r->log, MAIN, "cannot reload secrets.ca", AB_KV("why", err.text));
     return false;
 }
 
@@ -235,7 +235,7 @@ static bool renew_revoked(ab_recipients *r)
     bool changed = false;
     if (ab_revoked_file_renew(&r->revoked, &changed, &err) != AB_ERR_OK)
         AB_WARN(r->log, MAIN, "cannot read the revoked certificates; still using the previous list",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
     return changed;
 }
 
@@ -249,7 +249,7 @@ static void renew_given(const ab_recipients *r, struct entry *entry)
     entry->seen = now;
     if (read_given(r, entry->agent, entry->file, &recipient, &err) != AB_ERR_OK) {
         AB_WARN(r->log, MAIN, "cannot load the new certificate; still using the previous one",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
         return;
     }
     ab_seal_recipient_free(entry->given);

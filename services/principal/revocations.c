@@ -29,7 +29,7 @@ void ab_revocations_renew(ab_revocations *r)
     if (ab_revoked_file_renew(&r->file, &changed, &err) != AB_ERR_OK)
         AB_WARN(r->log, AUTH,
                 "cannot read the revoked certificates of clients; still using the previous list",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
     else if (changed)
         AB_INFO(r->log, AUTH, "revoked certificates of clients reloaded",
                 AB_KV("count", r->file.list.count));

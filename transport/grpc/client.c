@@ -28,7 +28,7 @@ static void note_why(ab_grpc *g, const char *what, ab_rpc_status status, ab_str 
     ab_fail(&g->client.why, AB_ERR_UNAVAILABLE, "%s: %s: %.*s", what, ab_rpc_status_name(status),
             AB_STR_ARG(text));
     AB_WARN(g->base.env.log, TRANSPORT, "no stream to the principal",
-            AB_KV("why", (const char *)g->client.why.text));
+            AB_KV("why", g->client.why.text));
 }
 
 static void start_over(ab_grpc *g)

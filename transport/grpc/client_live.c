@@ -81,7 +81,7 @@ static void on_end(void *arg, ab_rpc_status status, ab_str text)
         fail(g, err.text);
         return;
     }
-    AB_DEBUG(g->base.env.log, TRANSPORT, "live call ended", AB_KV("why", (const char *)err.text));
+    AB_DEBUG(g->base.env.log, TRANSPORT, "live call ended", AB_KV("why", err.text));
     ab_grpc_link_live_over(link_of(g));
 }
 

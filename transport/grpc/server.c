@@ -118,7 +118,7 @@ void ab_grpc_server_start(ab_grpc *g)
                 AB_KV("port", ab_rpc_server_port(s->rpc)));
     else
         AB_WARN(g->base.env.log, TRANSPORT, "cannot listen for agents; retrying",
-                AB_KV("why", (const char *)s->why.text));
+                AB_KV("why", s->why.text));
 }
 
 void ab_grpc_server_tick(ab_grpc *g)

@@ -249,7 +249,7 @@ static void renew(ab_grpc_call *c)
     if (lines != NULL)
         AB_WARN(c->grpc->base.env.log, TRANSPORT,
                 "stream ended: the agent's identity is no longer valid",
-                AB_KV("agent", c->identity.agent), AB_KV("why", (const char *)err.text),
+                AB_KV("agent", c->identity.agent), AB_KV("why", err.text),
                 AB_KV("held_back", lines->held_back));
     ab_rpc_finish(c->call, AB_RPC_UNAUTHENTICATED, AB_AUTH_REFUSED);
 }

@@ -200,7 +200,7 @@ void ab_gopeer_principal_take_redis(ab_gopeer_principal *p, const char *id, ab_s
     ab_buf_init_secret(&r->value, VALUE_MAX);
     if (ab_gopeer_wire_read_redis_asked(data, &r->asked, &err) != AB_ERR_OK) {
         AB_DEBUG(p->env.log, LIVE, "cannot read a request of argocd-agent's principal",
-                 AB_KV("error", (const char *)err.text));
+                 AB_KV("error", err.text));
         free_request(r);
     } else if (r->asked.what == AB_GOPEER_REDIS_PING) {
         pong(r);

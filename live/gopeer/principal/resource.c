@@ -190,7 +190,7 @@ void ab_gopeer_principal_take_resource(ab_gopeer_principal *p, const char *id, a
     ab_err e = ab_gopeer_wire_read_asked(data, &r->asked, &err);
     if (e != AB_ERR_OK)
         AB_DEBUG(p->env.log, LIVE, "cannot read a request of argocd-agent's principal",
-                 AB_KV("error", (const char *)err.text));
+                 AB_KV("error", err.text));
     int status = e == AB_ERR_OK ? 0 : 400;
     if (status == 0 && (e = ask(r)) != AB_ERR_OK)
         status = status_of(e);

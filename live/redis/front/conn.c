@@ -122,7 +122,7 @@ static void on_server_down(void *arg, const ab_error *why)
         ab_error text = *why;
         ab_error_prefix(&text, "the control plane's redis cannot be reached");
         AB_DEBUG(c->front->o.log, LIVE, "the control plane's redis cannot be reached",
-                 AB_KV("error", (const char *)why->text));
+                 AB_KV("error", why->text));
         if (!c->in_reply)
             ab_resp_put_error(ab_redis_wire_out(c->client), ab_str_of(text.text));
     }
@@ -193,8 +193,7 @@ static void on_client_room(void *arg)
 static void on_client_down(void *arg, const ab_error *why)
 {
     ab_redis_conn *c = arg;
-    AB_DEBUG(c->front->o.log, LIVE, "redis client disconnected",
-             AB_KV("reason", (const char *)why->text));
+    AB_DEBUG(c->front->o.log, LIVE, "redis client disconnected", AB_KV("reason", why->text));
     ab_redis_front_conn_close(c);
 }
 

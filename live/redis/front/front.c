@@ -72,7 +72,7 @@ static void reload_if_stale(ab_redis_front *f, ab_tls_context *tls, const char *
         AB_INFO(f->o.log, LIVE, "certificates reloaded", AB_KV("of", whose));
     else
         AB_WARN(f->o.log, LIVE, "cannot load new certificates; still using the previous ones",
-                AB_KV("error", (const char *)err.text));
+                AB_KV("error", err.text));
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -58,7 +58,7 @@ static void finish(ab_redis_get *g, const char *reason)
     if (g->status == 200 && g->received < g->length) {
         note(g, c->front, AB_REDIS_GOT_ERROR);
         AB_DEBUG(c->front->o.log, LIVE, "value of an agent's key was cut off",
-                 AB_KV("agent", (const char *)g->agent), AB_KV("error", reason));
+                 AB_KV("agent", g->agent), AB_KV("error", reason));
         c->ops->end(c);
         return;
     }

@@ -321,7 +321,7 @@ static bool on_down(void *arg, const ab_error *why)
     ab_redis_values *v = c->values;
     ab_error text = *why;
     ab_error_prefix(&text, "its redis cannot be reached");
-    AB_DEBUG(v->log, LIVE, "cannot reach redis", AB_KV("error", (const char *)why->text));
+    AB_DEBUG(v->log, LIVE, "cannot reach redis", AB_KV("error", why->text));
     if (!c->is_slow)
         ab_list_move_all(&v->waiting, &c->sent);
     for (want *w = first_of(&c->sent); w != NULL; w = first_of(&c->sent))

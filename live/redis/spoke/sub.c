@@ -172,7 +172,7 @@ static bool on_down(void *arg, const ab_error *why)
     ab_redis_channels *h = arg;
     ab_error text = *why;
     ab_error_prefix(&text, "its redis cannot be reached");
-    AB_DEBUG(h->log, LIVE, "cannot reach redis", AB_KV("error", (const char *)why->text));
+    AB_DEBUG(h->log, LIVE, "cannot reach redis", AB_KV("error", why->text));
     end_all(h, ab_str_of(text.text));
     return false;
 }

@@ -61,8 +61,7 @@ static void log_known(const ab_resource_front_request *r, uint64_t ns, ab_err wh
     ab_buf object = ab_buf_up_to(4096);
     if (r->mapped)
         ab_resource_map_put_object(&r->map, &object);
-    AB_INFO(r->front->env.log, LIVE, "live request", AB_KV("by", r->who),
-            AB_KV("agent", (const char *)r->agent),
+    AB_INFO(r->front->env.log, LIVE, "live request", AB_KV("by", r->who), AB_KV("agent", r->agent),
             AB_KV("verb", r->mapped ? ab_resource_map_verb(r->map.verb) : "none"),
             AB_KV("object", ab_buf_str(&object)), AB_KV("code", r->status),
             AB_KV("ms", ns / 1000000), AB_KV("bytes", r->bytes),

@@ -77,8 +77,7 @@ static void on_answer(void *arg, int status, const ab_http_field *fields, size_t
         ab_https_abort(r->http);
     else
         AB_INFO(r->front->env.log, LIVE, "terminal opened", AB_KV("by", r->who),
-                AB_KV("agent", (const char *)r->agent), AB_KV("namespace", r->map.ns),
-                AB_KV("pod", r->map.name));
+                AB_KV("agent", r->agent), AB_KV("namespace", r->map.ns), AB_KV("pod", r->map.name));
 }
 
 static void on_data(void *arg, ab_str bytes)

@@ -184,8 +184,7 @@ static ab_err start_server(ab_page *p, uv_loop_t *loop, ab_log *log, ab_error *e
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "fleet.listen");
     else
-        AB_INFO(log, HTTP, "serving the fleet page",
-                AB_KV("address", (const char *)p->access.at.host),
+        AB_INFO(log, HTTP, "serving the fleet page", AB_KV("address", p->access.at.host),
                 AB_KV("port", ab_https_server_port(p->server)));
     return e;
 }

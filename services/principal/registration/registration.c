@@ -196,7 +196,7 @@ static void note_waiting(ab_registration *r, struct ab_registered *known, bool w
         AB_WARN(r->env.log, MAIN,
                 "agent waits for approval: set label " AB_LABEL_APPROVED
                 " of its cluster Secret to true",
-                AB_KV("agent", (const char *)known->agent));
+                AB_KV("agent", known->agent));
     ab_registration_set_flag(&known->waiting, waiting, &r->waiting);
     show_waiting(r);
 }
@@ -354,7 +354,7 @@ static bool reload_ca(ab_registration *r)
     if (ab_registration_read_ca(r->ca_file, &ca, &err) != AB_ERR_OK) {
         AB_WARN(r->env.log, MAIN,
                 "cannot load the new CAs for cluster Secrets; still using the previous ones",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
         ab_buf_fini(&ca);
         return false;
     }

@@ -89,7 +89,7 @@ static void log_taken(const struct op *op)
         AB_WARN(op->r->env.log, MAIN,
                 "agent cannot register: a Secret of this name exists, and is not changed; give it "
                 "the labels of a cluster Secret, or delete it",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key),
+                AB_KV("agent", op->agent), AB_KV("secret", op->key),
                 AB_KV("held_back", op->r->lines.held_back));
 }
 
@@ -103,7 +103,7 @@ static void on_created(void *arg, ab_err code, ab_object *object, const ab_error
         ab_backoff_reset(&r->backoff);
         ab_registration_count(r, "created");
         AB_INFO(r->env.log, MAIN, "agent registered itself: cluster Secret created",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key),
+                AB_KV("agent", op->agent), AB_KV("secret", op->key),
                 AB_KV("mode", q == NULL ? "" : q->mode));
     } else if (code == AB_ERR_EXISTS) {
         ab_registration_count(r, "refused");
@@ -194,7 +194,7 @@ static void on_refreshed(void *arg, ab_err code, ab_object *object, const ab_err
         ab_backoff_reset(&op->r->backoff);
         ab_registration_count(op->r, "refreshed");
         AB_INFO(op->r->env.log, MAIN, "cluster Secret of a registered agent refreshed",
-                AB_KV("agent", (const char *)op->agent), AB_KV("secret", (const char *)op->key));
+                AB_KV("agent", op->agent), AB_KV("secret", op->key));
     }
     end_refresh(arg, code, err);
 }

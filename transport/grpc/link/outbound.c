@@ -99,9 +99,8 @@ static void skip_too_big(ab_grpc_link *l)
             ab_event_size(ab_grpc_sendq_next(&l->queue)));
     const ab_log_quota *lines = ab_grpc_link_may_log(l);
     if (lines != NULL)
-        AB_ERROR(l->env->env->log, TRANSPORT, "event not sent",
-                 AB_KV("agent", (const char *)l->agent), AB_KV("why", (const char *)err.text),
-                 AB_KV("held_back", lines->held_back));
+        AB_ERROR(l->env->env->log, TRANSPORT, "event not sent", AB_KV("agent", l->agent),
+                 AB_KV("why", err.text), AB_KV("held_back", lines->held_back));
     ab_grpc_receipt *r = ab_grpc_sendq_skip(&l->queue);
     if (r != NULL)
         ab_grpc_receipt_finish(l, r, AB_ERR_TOOBIG);

@@ -44,8 +44,7 @@ void ab_grpc_tell_refused(ab_grpc_link *l, const char *reason, const ab_error *e
                   1);
     const ab_log_quota *lines = ab_grpc_link_may_log(l);
     if (lines != NULL)
-        AB_WARN(l->env->env->log, TRANSPORT, "event refused",
-                AB_KV("agent", (const char *)l->agent), AB_KV("reason", reason),
-                AB_KV("why", err == NULL ? "" : (const char *)err->text),
+        AB_WARN(l->env->env->log, TRANSPORT, "event refused", AB_KV("agent", l->agent),
+                AB_KV("reason", reason), AB_KV("why", err == NULL ? "" : (const char *)err->text),
                 AB_KV("held_back", lines->held_back));
 }

@@ -65,6 +65,9 @@ void ab_live_stream_be_patient(ab_live_stream *s);
 /** Send bytes; copied. @return FULL: none were taken, on_room follows; CLOSED: it was ended; NOMEM
  */
 AB_MUST_USE ab_err ab_live_stream_send(ab_live_stream *s, ab_str bytes);
+/** Send what stands behind the first `*sent` of these bytes, in pieces, and count in `*sent` what
+ * was taken. @return OK: all of it was; FULL: on_room follows; else as ab_live_stream_send */
+AB_MUST_USE ab_err ab_live_stream_send_rest(ab_live_stream *s, ab_str bytes, size_t *sent);
 /** Nothing more is sent. */
 void ab_live_stream_end(ab_live_stream *s);
 /** So many bytes of on_data have been passed on: the other end may send as many again. */

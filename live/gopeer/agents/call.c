@@ -6,7 +6,6 @@
 #include <string.h>
 
 /* Bytes given to the stream at once. */
-#define PIECE_MAX  (16u * 1024)
 #define STATUS_MAX (16u * 1024)
 
 void ab_gopeer_call_init(ab_gopeer_call *c, ab_gopeer_agent *agent, ab_live_stream *s,
@@ -58,12 +57,8 @@ ab_err ab_gopeer_call_ask(ab_gopeer_call *c, ab_target target, ab_type type, ab_
 void ab_gopeer_call_flush(ab_gopeer_call *c)
 {
     ab_err e = ab_buf_status(&c->out);
-    while (e == AB_ERR_OK && c->out_sent < c->out.len) {
-        size_t left = c->out.len - c->out_sent;
-        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
-        e = ab_live_stream_send(c->stream, (ab_str){c->out.ptr + c->out_sent, len});
-        c->out_sent += e == AB_ERR_OK ? len : 0;
-    }
+    if (e == AB_ERR_OK)
+        e = ab_live_stream_send_rest(c->stream, ab_buf_str(&c->out), &c->out_sent);
     if (e != AB_ERR_OK)
         return; /* FULL: on_room follows; else it is ending, and on_over follows */
     c->out_sent = 0;

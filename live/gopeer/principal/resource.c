@@ -15,7 +15,6 @@
 /* It waits for 30 s. */
 #define DEADLINE_MS 28000
 #define ANSWER_MAX  (32u * 1024 * 1024)
-#define PIECE_MAX   (16u * 1024)
 #define CORE_GROUP                                                                                 \
     "{\"name\":\"\",\"versions\":[{\"groupVersion\":\"v1\",\"version\":\"v1\"}],"                  \
     "\"preferredVersion\":{\"groupVersion\":\"v1\",\"version\":\"v1\"}}"
@@ -133,14 +132,7 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 
 static void send_body(request *r)
 {
-    ab_err e = AB_ERR_OK;
-    while (e == AB_ERR_OK && r->sent < r->asked.body.len) {
-        size_t left = r->asked.body.len - r->sent;
-        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
-        e = ab_live_stream_send(r->stream, (ab_str){r->asked.body.ptr + r->sent, len});
-        r->sent += e == AB_ERR_OK ? len : 0;
-    }
-    if (e == AB_ERR_OK)
+    if (ab_live_stream_send_rest(r->stream, ab_buf_str(&r->asked.body), &r->sent) == AB_ERR_OK)
         ab_live_stream_end(r->stream);
 }
 

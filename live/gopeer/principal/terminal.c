@@ -9,8 +9,7 @@
 
 #include <stdlib.h>
 
-#define PIECE_MAX (16u * 1024)
-#define PART_MAX  (64u * 1024) /* of what is shown, in one message */
+#define PART_MAX (64u * 1024) /* of what is shown, in one message */
 /* What the spoke has not taken: a message that has come when it is full. */
 #define UP_MAX    (4u * AB_RESOURCE_MESSAGE_MAX)
 #define TEXT_MAX  1024
@@ -97,12 +96,8 @@ static void on_data(ab_gopeer_reply *r, ab_str bytes)
 static void flush_up(terminal *t)
 {
     ab_err e = ab_buf_status(&t->up);
-    while (e == AB_ERR_OK && t->reply.stream != NULL && t->up_sent < t->up.len) {
-        size_t left = t->up.len - t->up_sent;
-        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
-        e = ab_live_stream_send(t->reply.stream, (ab_str){t->up.ptr + t->up_sent, len});
-        t->up_sent += e == AB_ERR_OK ? len : 0;
-    }
+    if (e == AB_ERR_OK && t->reply.stream != NULL)
+        e = ab_live_stream_send_rest(t->reply.stream, ab_buf_str(&t->up), &t->up_sent);
     if (e == AB_ERR_FULL) {
         t->reply.side->ops->pause(t->reply.side);
         return; /* on_room follows */

@@ -94,6 +94,9 @@ struct ab_resource_front {
 extern const ab_https_handler ab_resource_front_handler;
 /** Answer with a Status of ours. */
 void ab_resource_front_refuse(ab_resource_front_request *r, int status, const char *why);
+/** Answer why the agent could not be asked. @param err  its text may be empty */
+void ab_resource_front_refuse_unasked(ab_resource_front_request *r, ab_err code,
+                                      const ab_error *err);
 /** Ask the agent. */
 void ab_resource_front_ask(ab_resource_front_request *r);
 /** End those that wait for their agent, in order. */
@@ -103,8 +106,8 @@ void ab_resource_front_end_waiting(ab_resource_front *front);
 int ab_resource_front_status_of(ab_err code);
 /** Whether it may go on: as ab_https_handler.may_go_on. */
 bool ab_resource_front_may_go_on(void *arg);
-/** The HTTP request is over: free it all. @param why  as on_over of ab_https_handler */
-void ab_resource_front_end(ab_resource_front_request *r, ab_err why);
+/** The HTTP request is over: free it all. As ab_https_handler.on_over. */
+void ab_resource_front_end(void *arg, ab_err why, unsigned close_code);
 
 /* terminal.c */
 extern const ab_https_handler ab_resource_front_terminal_handler;

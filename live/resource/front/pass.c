@@ -291,7 +291,8 @@ static ab_err begin(ab_resource_front_request *r, ab_str target, ab_error *err)
         &STREAM, r, &r->stream, err);
 }
 
-static void refuse_unasked(ab_resource_front_request *r, ab_err code, const ab_error *err)
+void ab_resource_front_refuse_unasked(ab_resource_front_request *r, ab_err code,
+                                      const ab_error *err)
 {
     int status = code == AB_ERR_UNAVAILABLE ? 503 : ab_resource_front_status_of(code);
     ab_resource_front_refuse(r, status, err->text[0] == '\0' ? NULL : err->text);
@@ -307,7 +308,7 @@ void ab_resource_front_ask(ab_resource_front_request *r)
         e = begin(r, ab_buf_str(&target), &err);
     ab_buf_fini(&target);
     if (e != AB_ERR_OK)
-        refuse_unasked(r, e, &err);
+        ab_resource_front_refuse_unasked(r, e, &err);
 }
 
 static void resume_log(ab_resource_front_request *r)
@@ -326,7 +327,7 @@ static void resume_log(ab_resource_front_request *r)
                ab_clock_mono_ms(r->front->env.clock) >= r->give_up_ms) {
         stop_waiting(r);
         if (r->status == 0)
-            refuse_unasked(r, e, &err);
+            ab_resource_front_refuse_unasked(r, e, &err);
         else
             ab_https_abort(r->http);
     }
@@ -399,8 +400,10 @@ bool ab_resource_front_may_go_on(void *arg)
     return ab_resource_grant_holds(&r->grant);
 }
 
-void ab_resource_front_end(ab_resource_front_request *r, ab_err why)
+void ab_resource_front_end(void *arg, ab_err why, unsigned close_code)
 {
+    ab_resource_front_request *r = arg;
+    (void)close_code;
     stop_waiting(r);
     ab_resource_front_hold(r, 0, false);
     if (r->stream != NULL)
@@ -419,14 +422,8 @@ void ab_resource_front_end(ab_resource_front_request *r, ab_err why)
     free(r);
 }
 
-static void on_http_over(void *arg, ab_err why, unsigned close_code)
-{
-    (void)close_code;
-    ab_resource_front_end(arg, why);
-}
-
 const ab_https_handler ab_resource_front_handler = {.on_data = on_http_data,
                                                     .on_end = on_http_end,
                                                     .on_writable = on_http_writable,
                                                     .may_go_on = ab_resource_front_may_go_on,
-                                                    .on_over = on_http_over};
+                                                    .on_over = ab_resource_front_end};

@@ -129,16 +129,9 @@ static void on_over(void *arg, ab_err code, const ab_error *err)
 
 static void flush_up(ab_resource_front_request *r)
 {
-    while (r->stream != NULL && r->up_sent < r->up.len) {
-        size_t left = r->up.len - r->up_sent;
-        size_t len = left < 16384 ? left : 16384;
-        ab_err e = ab_live_stream_send(r->stream, (ab_str){r->up.ptr + r->up_sent, len});
-        if (e == AB_ERR_FULL)
-            return; /* on_room follows */
-        if (e != AB_ERR_OK)
-            break; /* it is ending; on_over follows */
-        r->up_sent += len;
-    }
+    if (r->stream != NULL &&
+        ab_live_stream_send_rest(r->stream, ab_buf_str(&r->up), &r->up_sent) == AB_ERR_FULL)
+        return; /* on_room follows; what else fails ends it, and on_over follows */
     r->up_sent = 0;
     ab_buf_clear(&r->up);
     ab_https_resume(r->http);
@@ -183,17 +176,11 @@ static void on_writable(void *arg)
         flush_messages(r);
 }
 
-static void on_http_over(void *arg, ab_err why, unsigned close_code)
-{
-    (void)close_code;
-    ab_resource_front_end(arg, why);
-}
-
 const ab_https_handler ab_resource_front_terminal_handler = {.on_message = on_message,
                                                              .on_writable = on_writable,
                                                              .may_go_on =
                                                                  ab_resource_front_may_go_on,
-                                                             .on_over = on_http_over};
+                                                             .on_over = ab_resource_front_end};
 
 /* --- the request --- */
 
@@ -235,6 +222,5 @@ void ab_resource_front_open_terminal(ab_resource_front_request *r, const ab_http
                                    &STREAM, r, &r->stream, &err);
     ab_buf_fini(&target);
     if (e != AB_ERR_OK)
-        ab_resource_front_refuse(r, e == AB_ERR_UNAVAILABLE ? 503 : ab_resource_front_status_of(e),
-                                 err.text[0] == '\0' ? NULL : err.text);
+        ab_resource_front_refuse_unasked(r, e, &err);
 }

@@ -25,7 +25,6 @@
 /* Between two looks at how long terminals have been open. */
 #define WATCH_MS 1000
 /* Bytes given to the stream at once. */
-#define PIECE_MAX (16u * 1024)
 
 typedef enum { BODY, JUDGE, CALL, ANSWER, DONE } state;
 
@@ -95,14 +94,7 @@ static void break_off(request *r)
 
 static ab_err send_held(request *r)
 {
-    ab_err e = AB_ERR_OK;
-    while (e == AB_ERR_OK && r->sent < r->held.len) {
-        size_t left = r->held.len - r->sent;
-        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
-        e = ab_live_stream_send(r->stream, (ab_str){r->held.ptr + r->sent, len});
-        if (e == AB_ERR_OK)
-            r->sent += len;
-    }
+    ab_err e = ab_live_stream_send_rest(r->stream, ab_buf_str(&r->held), &r->sent);
     if (e == AB_ERR_OK) {
         r->sent = 0;
         ab_buf_clear(&r->held);

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE_MAX (16u * 1024)
 /* Of messages that wait for the stream: one that is being put together, and what was paused late.
  */
 #define UP_MAX (4u * AB_RESOURCE_MESSAGE_MAX)
@@ -79,14 +78,7 @@ static void note_move(ab_resource_terminal *t)
 /* @return false: the terminal is gone */
 static bool flush_up(ab_resource_terminal *t)
 {
-    ab_err e = AB_ERR_OK;
-    while (e == AB_ERR_OK && t->up_sent < t->up.len) {
-        size_t left = t->up.len - t->up_sent;
-        size_t len = left < PIECE_MAX ? left : PIECE_MAX;
-        e = ab_live_stream_send(t->stream, (ab_str){t->up.ptr + t->up_sent, len});
-        if (e == AB_ERR_OK)
-            t->up_sent += len;
-    }
+    ab_err e = ab_live_stream_send_rest(t->stream, ab_buf_str(&t->up), &t->up_sent);
     if (e == AB_ERR_FULL)
         return true; /* on_room follows */
     if (e != AB_ERR_OK) {

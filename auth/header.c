@@ -44,7 +44,7 @@ static ab_err init(ab_auth_method *self, ab_error *err)
     ab_err e = read_name(h, config, err);
     if (e != AB_ERR_OK)
         return e;
-    h->trusts_network = strcmp(ab_config_str(config, "grpc.auth.header.trust"), "network") == 0;
+    h->trusts_network = ab_config_is(config, "grpc.auth.header.trust", "network");
     e = ab_expression_new(ab_str_of(identity == NULL ? "" : identity), &h->identity, err);
     if (e != AB_ERR_OK)
         ab_error_prefix(err, "grpc.auth.header.identity");

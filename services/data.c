@@ -55,7 +55,7 @@ ab_err ab_data_check(const ab_config *config, const char *option, ab_error *err)
     if (folder != NULL)
         e = access(folder, F_OK) != 0 && errno == ENOENT ? check_parent(folder, option, err)
                                                          : check_writable(folder, option, err);
-    if (e == AB_ERR_OK && strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0)
+    if (e == AB_ERR_OK && ab_config_is(config, "store.kind", "kubernetes"))
         return ab_kube_access_check(config, err);
     if (e != AB_ERR_OK)
         return e;

@@ -2,7 +2,6 @@
 #include "services/live.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Longer than a session may be silent: that a connection is slow ends none. */
 #define SEND_MS 60000
@@ -150,7 +149,7 @@ ab_err ab_service_live_init(ab_service_live *out, ab_service *service, const cha
                             ab_error *err)
 {
     const ab_config *c = service->daemon->config;
-    bool sealed = strcmp(ab_config_str(c, "live.protection"), "sealed") == 0;
+    bool sealed = ab_config_is(c, "live.protection", "sealed");
     *out = (ab_service_live){.service = service, .principal = principal};
     if (principal != NULL && !ab_config_bool(c, "live.enabled")) {
         turn_off(out, "live access is off at the agent: set live.enabled to true there");

@@ -61,7 +61,7 @@ ab_err ab_service_make_transport(ab_service *s, ab_transport_env env, ab_error *
     env.metrics = s->daemon->metrics;
     env.clock = s->daemon->clock;
     env.namespace = ab_config_str(env.config, "store.namespace");
-    env.by_destination = strcmp(ab_config_str(env.config, "mapping"), "destination") == 0;
+    env.by_destination = ab_config_is(env.config, "mapping", "destination");
     env.events.on_fatal = on_fatal;
     return ab_transport_new(&env, &s->transport, err);
 }

@@ -121,6 +121,11 @@ const char *ab_config_str(const ab_config *c, const char *name)
     return v->text;
 }
 
+bool ab_config_is(const ab_config *c, const char *name, const char *text)
+{
+    return ab_str_is(ab_str_of(ab_config_str(c, name)), text);
+}
+
 bool ab_config_bool(const ab_config *c, const char *name)
 {
     const ab_value *v = value_of(c, name);

@@ -66,6 +66,8 @@ void ab_config_free(ab_config *c);
 /* Look-ups by full name. A name that is in no table, or of another kind, is a bug (asserted). */
 /** STRING, ENUM, FILE, PATH: NUL-terminated, borrowed; NULL when unset. */
 const char *ab_config_str(const ab_config *c, const char *name);
+/** The same kinds: is it set, and to this? */
+bool ab_config_is(const ab_config *c, const char *name, const char *text);
 bool ab_config_bool(const ab_config *c, const char *name);
 /** INT; DURATION in milliseconds; SIZE in bytes. */
 int64_t ab_config_int(const ab_config *c, const char *name);

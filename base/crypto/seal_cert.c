@@ -8,7 +8,6 @@
 
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define RSA_BITS_MIN 2048

@@ -183,12 +183,12 @@ static bool is_drained(const ab_service *base)
 
 static bool is_autonomous(const ab_config *c)
 {
-    return strcmp(ab_config_str(c, "agent.mode"), "autonomous") == 0;
+    return ab_config_is(c, "agent.mode", "autonomous");
 }
 
 static bool is_by_destination(const ab_config *c)
 {
-    return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+    return ab_config_is(c, "mapping", "destination");
 }
 
 ab_err ab_agent_check(const ab_config *config, ab_error *err)
@@ -263,8 +263,8 @@ static ab_agent_policy make_policy(service *s)
         .namespace = ab_config_str(c, "store.namespace"),
         .by_destination = is_by_destination(c),
         .namespaces = s->namespaces,
-        .adopt = strcmp(ab_config_str(c, "agent.adoption"), "always") == 0,
-        .upsert = strcmp(ab_config_str(c, "agent.uid-mismatch"), "upsert") == 0,
+        .adopt = ab_config_is(c, "agent.adoption", "always"),
+        .upsert = ab_config_is(c, "agent.uid-mismatch", "upsert"),
         .recreate = recreate_policy(c),
         .autonomous = is_autonomous(c),
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
@@ -273,7 +273,7 @@ static ab_agent_policy make_policy(service *s)
                   .window_ms = ab_config_int(c, "sync.deletions-window")},
         .defer_after_ms = ab_config_int(c, "sync.set-aside"),
         .name = ab_config_str(c, "agent.name"),
-        .sealed_only = strcmp(ab_config_str(c, "secrets.protection"), "sealed") == 0,
+        .sealed_only = ab_config_is(c, "secrets.protection", "sealed"),
         .open = s->secrets.files.count == 0 ? NULL : ab_agent_secrets_open,
         .open_arg = &s->secrets,
     };

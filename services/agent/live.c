@@ -67,17 +67,17 @@ static ab_err open_side(void *arg, ab_side_kind kind, const ab_side_handler *han
 
 static ab_err make_gopeer(ab_agent_live *l, const ab_daemon *d, const char *source)
 {
-    const ab_gopeer_principal_env env = {
-        .loop = d->loop,
-        .log = d->log,
-        .metrics = d->metrics,
-        .clock = d->clock,
-        .spoke = l->spoke,
-        .source = source,
-        .by_destination = strcmp(ab_config_str(d->config, "mapping"), "destination") == 0,
-        .send = send_to_gopeer,
-        .open_side = open_side,
-        .arg = l};
+    const ab_gopeer_principal_env env = {.loop = d->loop,
+                                         .log = d->log,
+                                         .metrics = d->metrics,
+                                         .clock = d->clock,
+                                         .spoke = l->spoke,
+                                         .source = source,
+                                         .by_destination =
+                                             ab_config_is(d->config, "mapping", "destination"),
+                                         .send = send_to_gopeer,
+                                         .open_side = open_side,
+                                         .arg = l};
     ab_err e = ab_gopeer_principal_new(&env, &l->gopeer);
     l->base.divert = divert;
     l->base.divert_arg = l;

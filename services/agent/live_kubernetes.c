@@ -9,7 +9,6 @@
 #include "store/kubernetes/socket.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert(AB_LIVE_FIELDS_MAX <= AB_KUBE_FIELDS_MAX, "fields of a request fit");
 
@@ -212,7 +211,7 @@ ab_err ab_agent_live_kubernetes_check(const ab_config *config, ab_error *err)
 /* A kubeconfig that happens to be found is not for an agent with another store. */
 static bool has_api(const ab_config *config)
 {
-    return strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0 ||
+    return ab_config_is(config, "store.kind", "kubernetes") ||
            ab_config_str(config, "store.kubernetes.kubeconfig") != NULL;
 }
 

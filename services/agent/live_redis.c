@@ -3,8 +3,6 @@
 
 #include "net/address.h"
 
-#include <string.h>
-
 #define REDIS_PORT 6379
 
 static const ab_option rows[] = {
@@ -91,7 +89,7 @@ ab_err ab_agent_live_redis_reader_new(const ab_daemon *daemon,
         .loop = daemon->loop,
         .log = daemon->log,
         .version = ab_config_str(c, "live.redis.cache-version"),
-        .gzip = strcmp(ab_config_str(c, "live.redis.compression"), "gzip") == 0,
+        .gzip = ab_config_is(c, "live.redis.compression", "gzip"),
         .on_counts = on_counts,
         .arg = arg};
     *out = NULL;

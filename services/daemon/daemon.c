@@ -273,7 +273,7 @@ static void close_handles(run *r)
 static ab_err open_log(run *r, ab_error *err)
 {
     const ab_config *c = r->daemon.config;
-    bool json = strcmp(ab_config_str(c, "log.format"), "json") == 0;
+    bool json = ab_config_is(c, "log.format", "json");
     return ab_log_new(STDERR_FILENO, ab_config_str(c, "log.level"),
                       json ? AB_LOG_JSON : AB_LOG_TEXT, r->daemon.clock, &r->daemon.log, err);
 }

@@ -22,7 +22,7 @@ bool ab_blocklist_has_clients(const ab_config *config)
 const char *ab_blocklist_name(const ab_config *config)
 {
     const char *name = ab_config_str(config, OPTION);
-    bool can_be = strcmp(ab_config_str(config, "store.kind"), "kubernetes") == 0;
+    bool can_be = ab_config_is(config, "store.kind", "kubernetes");
     return can_be && strcmp(name, "none") != 0 ? name : NULL;
 }
 

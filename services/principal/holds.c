@@ -5,7 +5,6 @@
 #include "base/json/document.h"
 #include "schema/attributes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -73,7 +73,7 @@ static ab_err check_agent(const ab_config *c, size_t i, ab_error *err)
 
 static bool is_by_destination(const ab_config *c)
 {
-    return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+    return ab_config_is(c, "mapping", "destination");
 }
 
 static ab_err check_namespaces(const ab_config *c, ab_error *err)
@@ -131,7 +131,7 @@ static ab_err make_machine(service *s, ab_error *err)
         .source = AB_SOURCE_PRINCIPAL,
         .uid = s->uid,
         .namespace = ab_config_str(c, "store.namespace"),
-        .sealing = {.off = strcmp(ab_config_str(c, "secrets.protection"), "sealed") != 0,
+        .sealing = {.off = !ab_config_is(c, "secrets.protection", "sealed"),
                     .in_clear = ab_principal_agents_in_clear,
                     .recipient = recipient,
                     .seal = seal,
@@ -139,7 +139,7 @@ static ab_err make_machine(service *s, ab_error *err)
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
         .defer_after_ms = ab_config_int(c, "sync.set-aside"),
-        .store_stays = strcmp(ab_config_str(c, "store.kind"), "directory") == 0,
+        .store_stays = ab_config_is(c, "store.kind", "directory"),
         .guard = {.max = (size_t)ab_config_int(c, "sync.max-deletions"),
                   .percent = (unsigned)ab_config_int(c, "sync.max-deletions-percent"),
                   .observed = ab_config_bool(c, "sync.guard-observed"),

@@ -102,7 +102,7 @@ ab_err ab_grpc_settings_read(const ab_config *c, ab_role role, ab_grpc_settings 
     if (out->message_max > AB_EVENT_DATA_MAX)
         out->message_max = AB_EVENT_DATA_MAX;
     out->queue_bytes = (size_t)ab_config_int(c, "grpc.queue");
-    out->compress = strcmp(ab_config_str(c, "grpc.compression"), "gzip") == 0;
+    out->compress = ab_config_is(c, "grpc.compression", "gzip");
     out->peer_version = ab_config_str(c, "grpc.peer-version");
     if (out->peer_version == NULL)
         out->peer_version = AB_VERSION;

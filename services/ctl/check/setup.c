@@ -89,7 +89,7 @@ ab_err ab_setup_read(const ab_ctl *ctl, const char *program, ab_setup *out, ab_e
         return e;
     }
     s.agent = s.is_agent ? ab_config_str(s.config, "agent.name") : NULL;
-    s.is_kafka = strcmp(ab_config_str(s.config, "transport"), "kafka") == 0;
+    s.is_kafka = ab_config_is(s.config, "transport", "kafka");
     *out = s;
     return AB_ERR_OK;
 }
@@ -138,7 +138,7 @@ static bool is_of_agent(const char *file)
 
 static ab_err check_brokers(const ab_setup *s, ab_error *err)
 {
-    if (strcmp(ab_config_str(s->config, "transport"), "kafka") != 0)
+    if (!ab_config_is(s->config, "transport", "kafka"))
         return ab_fail(err, AB_ERR_INVALID, "%s: there are no brokers with transport: grpc",
                        s->file);
     if (s->is_agent && s->agent == NULL)

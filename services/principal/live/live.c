@@ -46,15 +46,15 @@ static ab_err send_to_gopeer(void *arg, const char *agent, ab_event *event)
 
 static ab_err make_gopeers(ab_principal_live *l, const ab_daemon *d)
 {
-    const ab_gopeer_agents_env env = {
-        .loop = d->loop,
-        .log = d->log,
-        .metrics = d->metrics,
-        .clock = d->clock,
-        .hub = l->hub,
-        .by_destination = strcmp(ab_config_str(d->config, "mapping"), "destination") == 0,
-        .send = send_to_gopeer,
-        .arg = l};
+    const ab_gopeer_agents_env env = {.loop = d->loop,
+                                      .log = d->log,
+                                      .metrics = d->metrics,
+                                      .clock = d->clock,
+                                      .hub = l->hub,
+                                      .by_destination =
+                                          ab_config_is(d->config, "mapping", "destination"),
+                                      .send = send_to_gopeer,
+                                      .arg = l};
     ab_err e = ab_gopeer_agents_new(&env, &l->gopeers);
     l->base.divert = divert;
     l->base.divert_arg = l;

@@ -131,7 +131,7 @@ static ab_err start_info(ab_principal_live_redis *l, const ab_daemon *d, const a
                   .username = ab_config_str(c, "live.redis.username"),
                   .password_file = ab_config_str(c, "live.redis.password-file")},
         .version = ab_config_str(c, "live.redis.cache-version"),
-        .gzip = strcmp(ab_config_str(c, "live.redis.compression"), "gzip") == 0};
+        .gzip = ab_config_is(c, "live.redis.compression", "gzip")};
     return ab_redis_cluster_info_new(&options, &l->info, err);
 }
 

@@ -64,7 +64,7 @@ static ab_err fail_missing(const char *option, const char *remedy, ab_error *err
 
 static ab_err check_others(const ab_config *c, ab_error *err)
 {
-    if (strcmp(ab_config_str(c, "transport"), "grpc") != 0)
+    if (!ab_config_is(c, "transport", "grpc"))
         return fail_missing("works with transport: grpc only",
                             "over Kafka an unknown agent has no topics and no ACLs, so it cannot "
                             "be heard; use argobusctl agent create",

@@ -16,7 +16,7 @@ static ab_err read_names(const ab_config *c, ab_registration_policy *p, ab_error
 
 static ab_err read_modes(const ab_config *c, ab_registration_policy *p, ab_error *err)
 {
-    p->mode = strcmp(ab_config_str(c, "registration.mode"), modes[1]) == 0 ? modes[1] : modes[0];
+    p->mode = ab_config_is(c, "registration.mode", modes[1]) ? modes[1] : modes[0];
     for (size_t i = 0; i < ab_config_count(c, "registration.modes"); i++) {
         const char *mode = ab_config_item(c, "registration.modes", i);
         size_t which = strcmp(mode, modes[1]) == 0;

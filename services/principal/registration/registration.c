@@ -62,11 +62,10 @@ static ab_err init(ab_registration *r, ab_error *err)
     if (r->queued == NULL || r->secrets == NULL || r->owners == NULL || r->others == NULL ||
         r->names == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    r->form = (ab_registration_form){
-        .namespace = r->namespace,
-        .server = r->server,
-        .ca = ab_buf_str(&r->ca),
-        .by_hand = strcmp(ab_config_str(c, "registration.approval"), "manual") == 0};
+    r->form = (ab_registration_form){.namespace = r->namespace,
+                                     .server = r->server,
+                                     .ca = ab_buf_str(&r->ca),
+                                     .by_hand = ab_config_is(c, "registration.approval", "manual")};
     return AB_ERR_OK;
 }
 

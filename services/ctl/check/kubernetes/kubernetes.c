@@ -108,7 +108,7 @@ static void check_settings(checking *c)
 {
     char path[256];
     ab_cluster_answer answer;
-    bool by_destination = strcmp(ab_config_str(c->setup->config, "mapping"), "destination") == 0;
+    bool by_destination = ab_config_is(c->setup->config, "mapping", "destination");
     if (c->setup->is_agent == !by_destination)
         return;
     snprintf(path, sizeof(path), "/api/v1/namespaces/%s/configmaps/argocd-cmd-params-cm",
@@ -133,7 +133,7 @@ void ab_check_kubernetes(const ab_setup *s, ab_findings *out)
 {
     ab_error err = {0};
     checking c = {.setup = s, .out = out};
-    if (strcmp(ab_config_str(s->config, "store.kind"), "kubernetes") != 0)
+    if (!ab_config_is(s->config, "store.kind", "kubernetes"))
         return;
     if (ab_cluster_api_init(&c.api, s->config, &err) != AB_ERR_OK)
         ab_findings_add(out, AB_FOUND_ERROR, "store.kubernetes", "docs/operate/kubernetes.md", "%s",

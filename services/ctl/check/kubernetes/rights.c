@@ -70,7 +70,7 @@ static bool registers_autonomous(const ab_config *c)
     for (size_t i = 0; i < ab_config_count(c, "registration.modes"); i++)
         if (strcmp(ab_config_item(c, "registration.modes", i), "autonomous") == 0)
             return true;
-    return strcmp(ab_config_str(c, "registration.mode"), "autonomous") == 0;
+    return ab_config_is(c, "registration.mode", "autonomous");
 }
 
 static bool serves_autonomous(const ab_config *c)
@@ -98,7 +98,7 @@ static bool is_needed(const asking *a, const rule *r)
     case ALWAYS:
         return true;
     case BY_DESTINATION:
-        return strcmp(ab_config_str(c, "mapping"), "destination") == 0;
+        return ab_config_is(c, "mapping", "destination");
     case MAKES_NAMESPACES:
         return ab_config_count(c, "store.kubernetes.create-namespaces") > 0;
     case AUTONOMOUS:

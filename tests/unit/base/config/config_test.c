@@ -152,11 +152,14 @@ static void without_sources_the_defaults_are_in_force(void **state)
     (void)state;
     ab_config *c = loaded(NULL, NULL, NULL);
     assert_string_equal(ab_config_str(c, "transport"), "kafka");
+    assert_true(ab_config_is(c, "transport", "kafka"));
+    assert_false(ab_config_is(c, "transport", "grpc"));
     assert_int_equal(ab_config_int(c, "sync.workers"), 4);
     assert_int_equal(ab_config_int(c, "sync.wait"), 30000);
     assert_int_equal(ab_config_int(c, "store.max-size"), 4 << 20);
     assert_true(ab_config_bool(c, "sync.guard"));
     assert_null(ab_config_str(c, "kafka.tls.ca"));
+    assert_false(ab_config_is(c, "kafka.tls.ca", ""));
     assert_int_equal(ab_config_count(c, "kafka.brokers"), 0);
     assert_int_equal(ab_config_count(c, "agents"), 0);
     assert_false(ab_config_is_set(c, "transport"));

@@ -155,15 +155,11 @@ static ab_err number_from_text(ab_value *v, ab_str text, ab_error *err)
 
 bool ab_choice_has(const char *choices, ab_str text)
 {
-    while (text.len > 0) {
-        size_t len = strcspn(choices, "|");
-        if (ab_str_eq((ab_str){choices, len}, text))
-            return true;
-        if (choices[len] == '\0')
-            return false;
-        choices += len + 1;
-    }
-    return false;
+    ab_str rest = ab_str_of(choices);
+    bool has = false;
+    while (text.len > 0 && rest.ptr != NULL && !has)
+        has = ab_str_eq(ab_str_cut(&rest, '|'), text);
+    return has;
 }
 
 static ab_err check_readable(const ab_option *o, const char *path, ab_error *err)

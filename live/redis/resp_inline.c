@@ -6,18 +6,13 @@
  */
 #include "live/redis/resp.h"
 
+#include "base/core/hex.h"
+
 #include <ctype.h>
 
 static bool is_blank(char c)
 {
     return c == '\0' || isspace((unsigned char)c) != 0;
-}
-
-static int hex_of(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c == '\0' ? NULL : strchr(digits, tolower((unsigned char)c));
-    return at == NULL ? -1 : (int)(at - digits);
 }
 
 static char escaped(char c)
@@ -31,9 +26,9 @@ static char escaped(char c)
 /* What a backslash within double quotes begins. @return bytes that it takes */
 static size_t put_escape(ab_buf *word, ab_str text)
 {
-    if (text.len >= 4 && text.ptr[1] == 'x' && hex_of(text.ptr[2]) >= 0 &&
-        hex_of(text.ptr[3]) >= 0) {
-        ab_buf_putc(word, (char)(hex_of(text.ptr[2]) * 16 + hex_of(text.ptr[3])));
+    if (text.len >= 4 && text.ptr[1] == 'x' && ab_hex_digit(text.ptr[2]) >= 0 &&
+        ab_hex_digit(text.ptr[3]) >= 0) {
+        ab_buf_putc(word, (char)(ab_hex_digit(text.ptr[2]) * 16 + ab_hex_digit(text.ptr[3])));
         return 4;
     }
     ab_buf_putc(word, escaped(text.ptr[1]));
@@ -100,11 +95,10 @@ static ab_err put_words(ab_buf *bulks, ab_buf *word, ab_str line, size_t *count)
 
 ab_err ab_resp_put_inline(ab_buf *out, ab_str line)
 {
-    ab_buf word;
     size_t count = 0;
     /* A word of one byte takes two of the line. */
     ab_buf bulks = ab_buf_up_to(8 * (size_t)AB_RESP_WHOLE_MAX);
-    ab_buf_init(&word, AB_RESP_WHOLE_MAX);
+    ab_buf word = ab_buf_up_to(AB_RESP_WHOLE_MAX);
     ab_err e = put_words(&bulks, &word, line, &count);
     if (e == AB_ERR_OK && count > 0) {
         ab_resp_put_head(out, '*', count);

@@ -139,21 +139,13 @@ static void put_flags(const ab_ctl_flag *rows, size_t count, const char *prefix,
     }
 }
 
-static void put_lines(const ab_buf *lines, const char *prefix, const char *help, ab_buf *out)
-{
-    for (const char *at = lines->ptr; at != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "\n");
-        put(prefix, (ab_str){at, len}, help, out);
-        at += len + (at[len] == '\n');
-    }
-}
-
 static void put_asked(void (*ask)(const char *where, ab_buf *out), const char *where,
                       const char *prefix, const char *help, ab_buf *out)
 {
     ab_buf lines = ab_buf_up_to(NAMES_MAX);
     ask(where, &lines);
-    put_lines(&lines, prefix, help, out);
+    for (ab_str rest = ab_buf_str(&lines); rest.len > 0;)
+        put(prefix, ab_str_cut(&rest, '\n'), help, out);
     ab_buf_fini(&lines);
 }
 

@@ -166,12 +166,10 @@ static void warn_of_restart(run *r, const ab_config *now)
 {
     ab_buf names = ab_buf_up_to(TEXT_MAX);
     ab_config_restart_needed(r->first_config, now, &names);
-    for (char *at = names.ptr; at != NULL && *at != '\0';) {
-        size_t len = strcspn(at, "\n");
-        ab_str name = {at, len};
+    for (ab_str rest = ab_buf_str(&names); rest.len > 0;) {
+        ab_str name = ab_str_cut(&rest, '\n');
         AB_WARN(r->daemon.log, CONFIG, "changed, but takes effect only after a restart",
                 AB_KV("option", name));
-        at += len + (at[len] == '\n');
     }
     ab_buf_fini(&names);
 }

@@ -13,13 +13,9 @@ static bool is_kafka(const ab_onboarding *o)
 static void put_list(const char *list, ab_buf *out)
 {
     ab_buf_putc(out, '[');
-    for (;;) {
-        size_t len = strcspn(list, ",");
-        ab_yaml_put_quoted(out, (ab_str){list, len});
-        if (list[len] == '\0')
-            break;
-        ab_buf_puts(out, ", ");
-        list += len + 1;
+    for (ab_str rest = ab_str_of(list); rest.ptr != NULL;) {
+        ab_yaml_put_quoted(out, ab_str_cut(&rest, ','));
+        ab_buf_puts(out, rest.ptr == NULL ? "" : ", ");
     }
     ab_buf_putc(out, ']');
 }

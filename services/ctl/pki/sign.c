@@ -99,13 +99,12 @@ static ab_err add_name(GENERAL_NAMES *names, int type, const char *text, ab_erro
 ab_err ab_pki_names_add(GENERAL_NAMES *names, int type, const char *list, ab_error *err)
 {
     ab_err e = AB_ERR_OK;
-    while (list != NULL && e == AB_ERR_OK) {
-        size_t len = strcspn(list, ",");
-        char *name = ab_str_dup((ab_str){list, len});
+    ab_str rest = ab_str_of(list);
+    while (rest.ptr != NULL && e == AB_ERR_OK) {
+        char *name = ab_str_dup(ab_str_cut(&rest, ','));
         e = name == NULL ? ab_fail(err, AB_ERR_NOMEM, "out of memory for a name")
                          : add_name(names, type, name, err);
         free(name);
-        list = list[len] == ',' ? list + len + 1 : NULL;
     }
     return e;
 }

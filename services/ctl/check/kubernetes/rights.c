@@ -152,13 +152,10 @@ static bool ask_verb(asking *a, const rule *r, ab_str verb)
 
 static bool ask_rule(asking *a, const rule *r)
 {
-    const char *verbs = r->verbs;
+    ab_str verbs = ab_str_of(r->verbs);
     bool answered = true;
-    while (answered && *verbs != '\0') {
-        size_t len = strcspn(verbs, " ");
-        answered = ask_verb(a, r, (ab_str){verbs, len});
-        verbs += len + (verbs[len] == ' ');
-    }
+    while (answered && verbs.len > 0)
+        answered = ask_verb(a, r, ab_str_cut(&verbs, ' '));
     return answered;
 }
 

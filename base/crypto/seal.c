@@ -28,8 +28,7 @@ static ab_err fail(ab_error *err, ab_err code, const char *what)
 
 static void put_content(const ab_seal_binding *binding, ab_str payload, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "agent", binding->agent);
     ab_spanw_key_str(&w, "key", binding->key);
     ab_spanw_key_str(&w, "version", binding->version);

@@ -112,6 +112,8 @@ typedef struct {
 } ab_spanw;
 
 ab_spanw ab_spanw_to(ab_buf *buf);
+/** A writer of an object, which begins here. */
+ab_spanw ab_spanw_object_to(ab_buf *buf);
 void ab_spanw_object(ab_spanw *w);
 void ab_spanw_object_end(ab_spanw *w);
 void ab_spanw_array(ab_spanw *w);

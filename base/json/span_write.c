@@ -67,6 +67,13 @@ void ab_spanw_object(ab_spanw *w)
     open_with(w, '{');
 }
 
+ab_spanw ab_spanw_object_to(ab_buf *buf)
+{
+    ab_spanw w = ab_spanw_to(buf);
+    ab_spanw_object(&w);
+    return w;
+}
+
 void ab_spanw_object_end(ab_spanw *w)
 {
     close_with(w, '}');

@@ -59,8 +59,7 @@ static void respond(request *r, int status, ab_str resource)
 static void put_groups(ab_spanv list, ab_buf *out)
 {
     static const char *const groups[] = {"groups", NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, list, groups);
     ab_spanw_key_array(&w, "groups");
     ab_spanw_raw(&w, AB_STR(CORE_GROUP));

@@ -127,8 +127,7 @@ void ab_gopeer_wire_free_asked(ab_gopeer_asked *asked)
 
 void ab_gopeer_wire_put_response(const char *uuid, int status, ab_str resource, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_int(&w, "status", status);
     if (resource.len > 0)

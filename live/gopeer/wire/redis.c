@@ -20,8 +20,7 @@ static void put_what(ab_spanw *w, ab_gopeer_redis_what what, ab_str key)
 void ab_gopeer_wire_put_redis(const char *uuid, const char *connection, ab_gopeer_redis_what what,
                               ab_str key, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_str(&w, "connectionUuid", ab_str_of(connection));
     ab_spanw_key_object(&w, "body");
@@ -164,8 +163,7 @@ void ab_gopeer_wire_put_redis_response(const char *uuid, const ab_gopeer_redis_a
                                        const ab_gopeer_redis_response *said, ab_str value,
                                        ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_str(&w, "connectionUuid", ab_str_of(asked->connection));
     ab_spanw_key_object(&w, "body");

@@ -61,8 +61,7 @@ static ab_err put_stream(ab_spanw *w, ab_str query, const char *name)
 ab_err ab_gopeer_wire_put_terminal(const char *uuid, const ab_resource_map *m, ab_buf *out,
                                    ab_error *err)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     ab_spanw_key_str(&w, "namespace", m->ns);
     ab_spanw_key_str(&w, "podName", m->name);

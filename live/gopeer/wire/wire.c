@@ -139,8 +139,7 @@ static void put_names(ab_spanw *w, const ab_resource_map *m)
 ab_err ab_gopeer_wire_put_request(const char *uuid, ab_str method, const ab_resource_map *m,
                                   ab_str body, ab_buf *out, ab_error *err)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uuid", ab_str_of(uuid));
     put_names(&w, m);
     ab_spanw_key_str(&w, "method", method);

@@ -64,8 +64,7 @@ static void put_last_applied(ab_spanw *w, ab_spanv value)
     if (ab_span_copy(value, &text) == AB_ERR_OK &&
         ab_span_parse(ab_buf_str(&text), &doc, NULL) == AB_ERR_OK &&
         ab_span_typeof(ab_span_root(doc)) == AB_SPAN_OBJECT) {
-        ab_spanw inner = ab_spanw_to(&masked);
-        ab_spanw_object(&inner);
+        ab_spanw inner = ab_spanw_object_to(&masked);
         ab_spanw_members(&inner, ab_span_root(doc),
                          (const char *const[]){"data", "stringData", "metadata", NULL});
         if (!has_copy(ab_span_path(ab_span_root(doc), "metadata", "annotations", NULL)))

@@ -176,8 +176,7 @@ static void put_agent(ab_spanw *w, const service *s, const char *name, const ab_
 
 void ab_fleet_view_write(const service *s, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key(&w, AB_STR("principal"));
     put_principal(&w, s);
     ab_spanw_key_array(&w, "agents");
@@ -395,8 +394,7 @@ ab_err ab_fleet_view_write_agent(const service *s, ab_str agent, ab_buf *out)
     if (a == NULL)
         return AB_ERR_NOTFOUND;
     const char *name = ab_map_at((void *)(uintptr_t)a).key.ptr;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key(&w, AB_STR("principal"));
     put_principal(&w, s);
     ab_spanw_key(&w, AB_STR("agent"));

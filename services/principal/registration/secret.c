@@ -67,8 +67,7 @@ static ab_err write_config(const ab_registration_form *form, const char *token, 
 {
     ab_buf ca = ab_buf_up_to(SECRET_MAX);
     ab_base64_encode(form->ca, &ca);
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "bearerToken", ab_str_of(token));
     ab_spanw_key_object(&w, "tlsClientConfig");
     if (form->ca.len > 0)
@@ -152,8 +151,7 @@ ab_err ab_registration_make(const ab_registration_form *form, ab_str agent, cons
     ab_digest_format(&digest, hex);
     snprintf(name, sizeof(name), AB_REGISTRATION_NAME, AB_STR_ARG(agent));
     ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_key_str(&w, "apiVersion", AB_STR("v1"));
     ab_spanw_key_str(&w, "kind", AB_STR("Secret"));
     ab_spanw_key_str(&w, "type", AB_STR("Opaque"));
@@ -217,8 +215,7 @@ ab_err ab_registration_refresh(const ab_object *secret, ab_str data, ab_object *
         return e;
     ab_digest_format(&digest, hex);
     ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_members(&w, ab_object_json(secret), rest);
     write_metadata(&w, secret, hex);
     write_data(&w, secret, ab_span_root(doc));

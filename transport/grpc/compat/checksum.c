@@ -10,8 +10,7 @@
 /* .spec of an Application without its destination, which is not the same at both ends. */
 static void write_spec(ab_spanv spec, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     for (ab_spanv v = ab_span_first(spec); ab_span_present(v); v = ab_span_next(v))
         if (!ab_str_is(ab_span_plain_key(v), "destination"))
             ab_spanw_member(&w, v);

@@ -35,8 +35,7 @@ static void say(ab_compat *d, ab_type type, const char *key, ab_buf *data)
 static ab_spanw begin_step(ab_buf *data, const char *step, ab_str id)
 {
     ab_buf_init(data, AB_SPAN_SIZE_MAX);
-    ab_spanw w = ab_spanw_to(data);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(data);
     ab_spanw_key_str(&w, "step", ab_str_of(step));
     ab_spanw_key_str(&w, "id", id);
     return w;
@@ -193,8 +192,7 @@ static void say_page(ab_compat *d, const inventory *inv, size_t n, ab_str id)
     while (first < inv->count && inv->entries[first].mix % inv->pages < n)
         first++;
     ab_buf data = ab_buf_up_to(AB_SPAN_SIZE_MAX);
-    ab_spanw w = ab_spanw_to(&data);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&data);
     ab_spanw_key_str(&w, "id", id);
     ab_spanw_key_int(&w, "page", (int64_t)n);
     ab_spanw_key_array(&w, "entries");

@@ -51,8 +51,7 @@ static void write_kind(ab_spanw *w, ab_str kind)
 
 void ab_compat_payload(ab_spanv object, const ab_compat_edit *edit, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     if (edit->kind != NULL)
         write_kind(&w, ab_str_of(edit->kind));
     for (ab_spanv v = ab_span_first(object); ab_span_present(v); v = ab_span_next(v)) {
@@ -70,8 +69,7 @@ void ab_compat_snapshot(ab_str key, const char *uid, const char *namespace, ab_b
     ab_str kind, ns, name;
     if (ab_object_key_split(key, &kind, &ns, &name) != AB_ERR_OK)
         return;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     write_kind(&w, kind);
     ab_spanw_key_object(&w, "metadata");
     ab_spanw_key_str(&w, "name", name);

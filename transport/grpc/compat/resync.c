@@ -57,8 +57,7 @@ static ab_str kind_told(ab_str kind)
 static ab_spanw begin_about(ab_buf *data, ab_str kind, ab_str ns, ab_str name, const char *uid)
 {
     ab_buf_init(data, 4096);
-    ab_spanw w = ab_spanw_to(data);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(data);
     ab_spanw_key_str(&w, "name", name);
     ab_spanw_key_str(&w, "namespace", ns);
     ab_spanw_key_str(&w, "uid", uid == NULL ? AB_STR("") : ab_str_of(uid));
@@ -159,8 +158,7 @@ static void ask_for_list(ab_compat *d)
     uint8_t sum[AB_COMPAT_CHECKSUM];
     (void)sum_all(d, sum);
     ab_buf data = ab_buf_up_to(1024);
-    ab_spanw w = ab_spanw_to(&data);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&data);
     write_checksum(&w, sum);
     ab_spanw_object_end(&w);
     put(d, AB_TYPE_SYNCED_LIST_REQUEST, "ctl/list", &data);

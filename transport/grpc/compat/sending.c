@@ -283,8 +283,7 @@ static void answer(ab_compat *d, const ab_event *command)
     char key[sizeof(AB_KEY_ACK) + AB_EVENT_ATTR_NAME_MAX];
     ab_str id = ab_event_attr(command, AB_CE_ID);
     ab_buf data = ab_buf_up_to(1024);
-    ab_spanw w = ab_spanw_to(&data);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&data);
     ab_spanw_key_str(&w, "id", id);
     ab_spanw_object_end(&w);
     snprintf(key, sizeof(key), AB_KEY_ACK "%.*s", AB_STR_ARG(id));

@@ -411,8 +411,7 @@ static void the_writer_puts_commas_and_escapes(void **state)
     ab_spanv num = ab_span_first(ab_span_root(doc));
     ab_buf out;
     ab_buf_init(&out, 1000);
-    ab_spanw w = ab_spanw_to(&out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&out);
     ab_spanw_key_str(&w, "s\"", AB_STR("a\"\\\n\x01\0z"));
     ab_spanw_key_str(&w, "none", AB_STR_NONE);
     ab_spanw_key_raw(&w, "none", AB_STR_NONE);

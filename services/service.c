@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/service.h"
 
+#include "net/timer.h"
 #include "schema/attributes.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define TICK_MS 250
 /* A disk that is almost full takes some writes and refuses others. */
@@ -129,13 +129,9 @@ static void on_tick(uv_timer_t *timer)
 
 ab_err ab_service_start(ab_service *s, ab_error *err)
 {
-    s->tick = calloc(1, sizeof(*s->tick));
-    if (s->tick == NULL || uv_timer_init(s->daemon->loop, s->tick) != 0) {
-        free(s->tick);
-        s->tick = NULL;
+    s->tick = ab_timer_new(s->daemon->loop, s);
+    if (s->tick == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "no timer");
-    }
-    s->tick->data = s;
     (void)uv_timer_start(s->tick, on_tick, TICK_MS, TICK_MS); /* fails only for a closing handle */
     ab_err e = ab_store_start(s->store, err);
     s->store_running = e == AB_ERR_OK;
@@ -164,19 +160,13 @@ void ab_service_stop(ab_service *s)
     ab_store_stop(s->store, store_stopped, s);
 }
 
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 void ab_service_release(ab_service *s)
 {
     if (s->store_running)
         ab_store_stop(s->store, store_stopped, s);
     while (s->store_running)
         (void)uv_run(s->daemon->loop, UV_RUN_ONCE);
-    if (s->tick != NULL)
-        uv_close((uv_handle_t *)s->tick, free_handle);
+    ab_timer_free(s->tick);
     ab_transport_free(s->transport);
     ab_store_free(s->store);
     ab_traces_free(s->traces);

@@ -11,6 +11,7 @@
 #include "live/gopeer/wire/wire.h"
 #include "live/redis/resp.h"
 #include "live/redis/route.h"
+#include "net/timer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,23 +237,12 @@ void ab_gopeer_redis_serve(void *arg, ab_live_stream *s, const ab_live_request *
 
 ab_err ab_gopeer_redis_init(ab_gopeer_agents *a)
 {
-    uv_timer_t *tick = calloc(1, sizeof(*tick));
-    if (tick == NULL)
-        return AB_ERR_NOMEM;
-    (void)uv_timer_init(a->env.loop, tick); /* cannot fail */
-    tick->data = a;
-    a->tick = tick;
-    return AB_ERR_OK;
-}
-
-static void free_timer(uv_handle_t *timer)
-{
-    free(timer);
+    a->tick = ab_timer_new(a->env.loop, a);
+    return a->tick == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
 }
 
 void ab_gopeer_redis_fini(ab_gopeer_agents *a)
 {
-    if (a->tick != NULL)
-        uv_close((uv_handle_t *)a->tick, free_timer);
+    ab_timer_free(a->tick);
     a->tick = NULL;
 }

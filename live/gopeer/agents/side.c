@@ -5,8 +5,7 @@
  * read; a request whose call does not come ends.
  */
 #include "live/gopeer/agents/agents_priv.h"
-
-#include <stdlib.h>
+#include "net/timer.h"
 
 /* What a viewer has not taken, at most: a message. */
 #define OUT_MAX (2u * AB_GOPEER_SIDE_MAX)
@@ -91,24 +90,14 @@ ab_err ab_gopeer_side_init(ab_gopeer_side *s, const ab_gopeer_side_use *use, ab_
     s->call.on_side = on_side;
     agent->sides++;
     s->use = use;
-    s->timer = calloc(1, sizeof(*s->timer));
-    if (s->timer == NULL)
-        return AB_ERR_NOMEM;
-    (void)uv_timer_init(agent->all->env.loop, s->timer); /* cannot fail */
-    s->timer->data = s;
-    return ab_gopeer_call_name(&s->call);
-}
-
-static void free_timer(uv_handle_t *timer)
-{
-    free(timer);
+    s->timer = ab_timer_new(agent->all->env.loop, s);
+    return s->timer == NULL ? AB_ERR_NOMEM : ab_gopeer_call_name(&s->call);
 }
 
 void ab_gopeer_side_fini(ab_gopeer_side *s)
 {
     ab_gopeer_side_cancel(s);
-    if (s->timer != NULL)
-        uv_close((uv_handle_t *)s->timer, free_timer);
+    ab_timer_free(s->timer);
     s->call.agent->sides--;
     ab_gopeer_call_fini(&s->call);
 }

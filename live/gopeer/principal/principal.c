@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/gopeer/principal/principal_priv.h"
+#include "net/timer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +88,10 @@ static void on_tick(uv_timer_t *timer)
 
 static ab_err make_tick(ab_gopeer_principal *p)
 {
-    p->tick = calloc(1, sizeof(*p->tick));
+    p->tick = ab_timer_new(p->env.loop, p);
     if (p->tick == NULL)
         return AB_ERR_NOMEM;
-    (void)uv_timer_init(p->env.loop, p->tick); /* cannot fail, nor starting it */
     (void)uv_timer_start(p->tick, on_tick, TICK_MS, TICK_MS);
-    p->tick->data = p;
     return AB_ERR_OK;
 }
 
@@ -132,11 +131,6 @@ ab_err ab_gopeer_principal_new(const ab_gopeer_principal_env *env, ab_gopeer_pri
     return e;
 }
 
-static void free_timer(uv_handle_t *timer)
-{
-    free(timer);
-}
-
 void ab_gopeer_principal_free(ab_gopeer_principal *p)
 {
     if (p == NULL)
@@ -146,8 +140,7 @@ void ab_gopeer_principal_free(ab_gopeer_principal *p)
     ab_gopeer_principal_drop_logs(p);
     ab_gopeer_principal_end_channels(p);
     ab_live_hub_free(p->hub);
-    if (p->tick != NULL)
-        uv_close((uv_handle_t *)p->tick, free_timer);
+    ab_timer_free(p->tick);
     ab_gopeer_loop_free(p->loop);
     ab_map_free(p->asked, NULL);
     ab_map_free(p->answered, NULL);

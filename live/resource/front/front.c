@@ -7,8 +7,8 @@
 
 #include "live/resource/front/front_priv.h"
 #include "live/resource/status.h"
+#include "net/timer.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,11 +164,6 @@ static const char *write_refusal(void *arg, int status, const char *why, ab_buf 
 
 /* --- the front --- */
 
-static void free_timer(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 static ab_err listen_to(ab_resource_front *front, ab_error *err)
 {
     return ab_https_server_start(front->env.loop,
@@ -198,19 +193,14 @@ ab_err ab_resource_front_start(const ab_resource_front_env *env, ab_resource_fro
                                ab_error *err)
 {
     ab_resource_front *front = calloc(1, sizeof(*front));
-    uv_timer_t *timer = calloc(1, sizeof(*timer));
-    if (front == NULL || timer == NULL) {
+    uv_timer_t *timer = front == NULL ? NULL : ab_timer_new(env->loop, front);
+    if (timer == NULL) {
         free(front);
-        free(timer);
         return ab_fail(err, AB_ERR_NOMEM, "out of memory for live access");
     }
     front->env = *env;
     front->held_max = AB_RESOURCE_FRONT_HELD_MAX;
     TAILQ_INIT(&front->holders);
-    int failed = uv_timer_init(env->loop, timer);
-    assert(failed == 0);
-    (void)failed;
-    timer->data = front;
     front->retry = timer;
     ab_resource_front_audit_init(front);
     ab_err e =
@@ -247,6 +237,6 @@ void ab_resource_front_free(ab_resource_front *front)
         return;
     ab_https_server_free(front->server);
     ab_resource_identities_free(front->identities);
-    uv_close((uv_handle_t *)front->retry, free_timer);
+    ab_timer_free(front->retry);
     free(front);
 }

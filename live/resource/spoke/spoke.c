@@ -17,8 +17,8 @@
 #include "live/resource/spoke/managed.h"
 #include "live/resource/spoke/mask.h"
 #include "live/resource/status.h"
+#include "net/timer.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -424,27 +424,17 @@ static void on_watch(uv_timer_t *timer)
     ab_resource_spoke_limit_terminals(timer->data);
 }
 
-static void free_timer(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 ab_resource_spoke *ab_resource_spoke_new(const ab_resource_spoke_env *env)
 {
     ab_resource_spoke *spoke = calloc(1, sizeof(*spoke));
-    uv_timer_t *timer = calloc(1, sizeof(*timer));
-    if (spoke == NULL || timer == NULL) {
+    uv_timer_t *timer = spoke == NULL ? NULL : ab_timer_new(env->loop, spoke);
+    if (timer == NULL) {
         free(spoke);
-        free(timer);
         return NULL;
     }
     spoke->env = *env;
     spoke->held_max = AB_RESOURCE_SPOKE_HELD_MAX;
-    int failed = uv_timer_init(env->loop, timer) != 0 ||
-                 uv_timer_start(timer, on_watch, WATCH_MS, WATCH_MS) != 0;
-    assert(!failed);
-    (void)failed;
-    timer->data = spoke;
+    (void)uv_timer_start(timer, on_watch, WATCH_MS, WATCH_MS);
     spoke->watch = timer;
     return spoke;
 }
@@ -454,6 +444,6 @@ void ab_resource_spoke_free(ab_resource_spoke *spoke)
     if (spoke == NULL)
         return;
     ab_resource_policy_fini(&spoke->env.policy);
-    uv_close((uv_handle_t *)spoke->watch, free_timer);
+    ab_timer_free(spoke->watch);
     free(spoke);
 }

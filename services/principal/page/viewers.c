@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/page/viewers.h"
 
+#include "net/timer.h"
 #include "services/principal/page/rows.h"
 
 #include <stdlib.h>
@@ -241,30 +242,22 @@ void ab_page_viewers_note(ab_page_viewers *all, ab_str agent, bool served)
 ab_page_viewers *ab_page_viewers_new(uv_loop_t *loop, const ab_page_source *source)
 {
     ab_page_viewers *all = calloc(1, sizeof(*all));
-    uv_timer_t *turn = calloc(1, sizeof(*turn));
-    if (all == NULL || turn == NULL) {
+    uv_timer_t *turn = all == NULL ? NULL : ab_timer_new(loop, all);
+    if (turn == NULL) {
         free(all);
-        free(turn);
         return NULL;
     }
     *all = (ab_page_viewers){.source = *source, .turn = turn};
     ab_buf_init(&all->principal, EVENT_MAX);
     LIST_INIT(&all->viewers);
-    (void)uv_timer_init(loop, turn); /* cannot fail */
-    turn->data = all;
     return all;
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
 }
 
 void ab_page_viewers_free(ab_page_viewers *all)
 {
     if (all == NULL)
         return;
-    uv_close((uv_handle_t *)all->turn, free_handle);
+    ab_timer_free(all->turn);
     ab_buf_fini(&all->principal);
     free(all);
 }

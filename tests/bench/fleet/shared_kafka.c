@@ -255,10 +255,11 @@ static ab_err member_add_agent(ab_transport *self, const char *agent, ab_error *
     return ab_fail(err, AB_ERR_INVALID, "an agent does not serve %s", agent);
 }
 
-static void member_remove_agent(ab_transport *self, const char *agent)
+static bool member_remove_agent(ab_transport *self, const char *agent)
 {
     (void)self;
     (void)agent;
+    return false;
 }
 
 static bool member_ready(ab_transport *self, ab_buf *why)

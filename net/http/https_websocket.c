@@ -157,11 +157,12 @@ void ab_https_websocket_care(ab_https_conn *c, uint64_t now)
     }
     if (r->paused || r->closing || silent < ping_ms)
         return;
-    if (silent > 2 * ping_ms) {
+    if (c->pinged && silent > 2 * ping_ms) {
         ab_https_conn_over(c, AB_ERR_TIMEOUT, 0);
         c->doomed = true;
     } else if (!c->pinged) {
         c->pinged = true;
+        c->heard = now - ping_ms; /* it has as long to answer, also when nothing ran meanwhile */
         (void)check_put(c->request,
                         ab_websocket_frame_put(out_of(c), WSLAY_PING, AB_STR(""), true));
     }

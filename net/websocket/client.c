@@ -242,13 +242,12 @@ static void keep_alive(ab_websocket *w)
 {
     ab_error err = {0};
     uint64_t silent = uv_now(w->loop) - w->heard;
-    uint64_t ping_ms = (uint64_t)w->request.ping_ms;
-    if (w->paused || silent < ping_ms)
+    if (w->paused || silent < (uint64_t)w->request.ping_ms)
         return;
-    if (silent >= 2 * ping_ms) {
+    if (w->pinged) { /* a turn of the timer ago, or more */
         ab_fail(&err, AB_ERR_TIMEOUT, "the server of the WebSocket does not answer pings");
         end(w, &err);
-    } else if (!w->pinged) {
+    } else {
         w->pinged = true;
         if (ab_websocket_frame_put(ab_tls_socket_out(w->socket), WSLAY_PING, AB_STR(""), false) !=
             AB_ERR_OK)
@@ -358,6 +357,7 @@ void ab_websocket_resume(ab_websocket *w)
     if (!w->paused)
         return;
     w->paused = false;
+    w->pinged = false; /* its answer may be among what was not read */
     w->heard = uv_now(w->loop);
     if (w->socket != NULL)
         ab_tls_socket_wake(w->socket);

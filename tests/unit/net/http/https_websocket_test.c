@@ -162,6 +162,23 @@ static void a_silent_websocket_is_pinged_and_let_go(void **state)
     ab_buf_fini(&out);
 }
 
+/* Neither the process nor its timers ran for a while. */
+static void a_websocket_is_not_let_go_unasked(void **state)
+{
+    fixture *f = *state;
+    ab_buf out;
+    char ping[2];
+    int fd = open_websocket(f, &out);
+    int64_t long_past_ms = now_ms() + 1000; /* five times between pings */
+    while (now_ms() < long_past_ms)
+        continue;
+    WAIT_FOR(f, f->overs > 0 || recv(fd, ping, 2, MSG_PEEK | MSG_DONTWAIT) == 2);
+    assert_int_equal(f->overs, 0);
+    assert_memory_equal(ping, "\x89\0", 2);
+    close(fd);
+    ab_buf_fini(&out);
+}
+
 /* Meanwhile nothing of the client was read: it is asked whether it is there before it is let go. */
 static void a_websocket_is_not_silent_because_it_was_paused(void **state)
 {
@@ -199,6 +216,7 @@ int main(void)
         SERVED(broken_frames_close_the_websocket),
         SERVED(a_flood_of_pings_is_bounded),
         HASTY(a_silent_websocket_is_pinged_and_let_go),
+        HASTY(a_websocket_is_not_let_go_unasked),
         HASTY(a_websocket_is_not_silent_because_it_was_paused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

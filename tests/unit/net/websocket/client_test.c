@@ -26,6 +26,7 @@
 
 #define PATIENCE_MS 60000
 #define HASTY_MS    100
+#define PROMPT_MS   1000         /* in which a busy machine answers, too */
 #define LONG        (65u * 1024) /* more than what is kept of a refusal, or read of a head */
 
 #define SWITCHES "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -400,7 +401,7 @@ static void a_ping_is_answered(void **state)
 static void a_server_that_answers_no_ping_is_given_up(void **state)
 {
     fixture *f = *state;
-    f->request.ping_ms = HASTY_MS;
+    f->request.ping_ms = PROMPT_MS;
     open_websocket(f);
     for (int i = 0; i < 3; i++) {
         WAIT_FOR(f, has_heard_frame(f, '\x89', "", 0));
@@ -410,6 +411,21 @@ static void a_server_that_answers_no_ping_is_given_up(void **state)
     WAIT_FOR(f, f->ends == 1);
     assert_true(has_heard_frame(f, '\x89', "", 0));
     assert_int_equal(f->code, AB_ERR_TIMEOUT);
+}
+
+/* Neither the process nor its timers ran for a while. */
+static void a_server_is_not_given_up_unasked(void **state)
+{
+    fixture *f = *state;
+    f->request.ping_ms = PROMPT_MS;
+    open_websocket(f);
+    int64_t long_past_ms = now_ms() + 3 * (int64_t)PROMPT_MS;
+    while (now_ms() < long_past_ms)
+        continue;
+    WAIT_FOR(f, f->heard.len > 0 || f->ends > 0);
+    assert_int_equal(f->ends, 0);
+    assert_true(has_heard_frame(f, '\x89', "", 0));
+    ab_websocket_cancel(f->handle);
 }
 
 /* Meanwhile nothing of the server was read: it is asked whether it is there before it is given up.
@@ -487,6 +503,7 @@ int main(void)
         SERVED(what_breaks_the_protocol_ends_it),
         SERVED(a_ping_is_answered),
         SERVED(a_server_that_answers_no_ping_is_given_up),
+        SERVED(a_server_is_not_given_up_unasked),
         SERVED(a_server_is_not_silent_because_the_client_was_paused),
         SERVED(a_close_is_answered_by_one_like_it),
         SERVED(a_close_without_a_code_is_answered_as_normal),

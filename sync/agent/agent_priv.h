@@ -353,6 +353,7 @@ void ab_agent_resync_report_held(ab_agent *a);
 bool ab_agent_command(ab_agent_object *o);
 /** The object that the head command is about; NULL: there is none. */
 void ab_agent_command_got(ab_agent_object *o, ab_object *local);
-void ab_agent_command_written(ab_agent_object *o, const ab_object *object);
+/** @param step  what was written. @param object  as it is now; NULL: gone */
+void ab_agent_command_written(ab_agent_object *o, ab_step step, const ab_object *object);
 /** @return true: it is answered with why; else it is tried again */
 bool ab_agent_command_refused(ab_agent_object *o, ab_err code, const ab_error *err);

@@ -5,6 +5,7 @@
  */
 #include "sync/agent/agent_priv.h"
 
+#include "base/core/clock.h"
 #include "schema/attributes.h"
 
 #include <stdio.h>
@@ -113,10 +114,39 @@ static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_
     ab_object_unref(object);
 }
 
+/* Frees `status`, which `e` is about. */
+static void write_status(ab_agent_object *o, const ab_object *local, ab_err e, ab_buf *status)
+{
+    if (e == AB_ERR_OK) {
+        o->record.purpose = FOR_COMMAND;
+        ab_reconcile_patch_status(&o->record, ab_buf_str(status), AB_STR_NONE,
+                                  &(ab_precondition){.version = ab_object_version(local)});
+    } else {
+        answer(o, e == AB_ERR_NOTFOUND ? "no operation is running" : ab_err_text(e));
+    }
+    ab_buf_fini(status);
+}
+
 static bool is_in_phase(const ab_object *local, const char *phase)
 {
     return ab_span_is(
         ab_span_path(ab_object_field(local, "status"), "operationState", "phase", NULL), phase);
+}
+
+static bool has_former_run(const ab_object *local)
+{
+    ab_spanv state = ab_span_get(ab_object_field(local, "status"), "operationState");
+    return ab_span_typeof(state) == AB_SPAN_OBJECT && !is_in_phase(local, "Running");
+}
+
+/* As argocd-server does. Argo CD merges what it says of a run into what is there: resources and
+ * retries of the former run would count as those of the new one. */
+static void drop_former_run(ab_agent_object *o, const ab_object *local)
+{
+    ab_buf status;
+    ab_buf_init(&status, AB_SPAN_SIZE_MAX);
+    ab_err e = ab_app_status_without_run(local, &status);
+    write_status(o, local, e, &status);
 }
 
 static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_object *local)
@@ -129,6 +159,8 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
         answer(o, "an operation is being terminated: try again when it has ended");
+    } else if (has_former_run(local)) {
+        drop_former_run(o, local);
     } else {
         format_record(o->record.inbox.head, record);
         write_edit(o, local,
@@ -193,17 +225,12 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
         answer_and_report(o);
         return;
     }
+    char time[AB_TIME_TEXT];
     ab_buf status;
+    ab_time_format_seconds(ab_clock_wall_us(o->agent->env.clock), time);
     ab_buf_init(&status, AB_SPAN_SIZE_MAX);
-    ab_err e = ab_app_status_terminating(local, &status);
-    if (e == AB_ERR_OK) {
-        o->record.purpose = FOR_COMMAND;
-        ab_reconcile_patch_status(&o->record, ab_buf_str(&status), AB_STR_NONE,
-                                  &(ab_precondition){.version = ab_object_version(local)});
-    } else {
-        answer(o, "no operation is running");
-    }
-    ab_buf_fini(&status);
+    ab_err e = ab_app_status_terminating(local, ab_str_of(time), &status);
+    write_status(o, local, e, &status);
 }
 
 /* NULL: it names the run that it ends. */
@@ -262,8 +289,10 @@ void ab_agent_command_got(ab_agent_object *o, ab_object *local)
     ab_object_unref(asked);
 }
 
-void ab_agent_command_written(ab_agent_object *o, const ab_object *object)
+void ab_agent_command_written(ab_agent_object *o, ab_step step, const ab_object *object)
 {
+    if (step == AB_STEP_STATUS && o->record.inbox.head->type == AB_TYPE_SET_OPERATION)
+        return; /* without the former run, the operation is set now */
     ab_metric_add(o->agent->metrics.commands, 1);
     /* The next of its name, which has no record of it, may have been said already. */
     if (object != NULL && ab_agent_is_another(o, object))

@@ -239,7 +239,7 @@ static void wrote(ab_record *r, ab_step step, ab_object *object)
 {
     ab_agent_object *o = object_of(r);
     if (r->answering == FOR_COMMAND) {
-        ab_agent_command_written(o, object);
+        ab_agent_command_written(o, step, object);
     } else if (r->answering == FOR_STATUS) {
         note_restored(o, object);
     } else if (step == AB_STEP_REMOVE) {

@@ -37,9 +37,12 @@ bool ab_app_is_deletion_approved(const ab_object *o);
 /** The object with these changes, all else as it is. */
 AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out);
 
-/** .status with operationState.phase = Terminating. @return NOTFOUND when there is no
- * operationState */
-AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out);
+/** .status with operationState.phase = Terminating. Of an .operation that has not begun a run is
+ * made, which began at `time` (RFC 3339). @return NOTFOUND when there is neither */
+AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_str time, ab_buf *out);
+
+/** .status without operationState. */
+AB_MUST_USE ab_err ab_app_status_without_run(const ab_object *o, ab_buf *out);
 
 /** .status with condition AgentError carrying `message`, and health Degraded where no health
  * status is reported; an absent `message` removes the condition. `status` may be absent. `time` is

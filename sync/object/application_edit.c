@@ -85,30 +85,40 @@ ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out)
     return ab_buf_status(out);
 }
 
-static void terminating_state(ab_spanw *w, ab_spanv state)
+static const char *const run[] = {"operationState", NULL};
+
+static void terminating_run(ab_spanw *w, ab_spanv state, ab_spanv operation, ab_str time)
 {
     static const char *const replaced[] = {"phase", NULL};
-    ab_spanw_key(w, AB_STR("operationState"));
-    ab_spanw_object(w);
-    ab_spanw_members(w, state, replaced);
+    ab_spanw_key_object(w, run[0]);
+    if (ab_span_typeof(state) == AB_SPAN_OBJECT) {
+        ab_spanw_members(w, state, replaced);
+    } else {
+        ab_spanw_member(w, operation);
+        ab_spanw_key_str(w, "startedAt", time);
+    }
     ab_spanw_key_str(w, "phase", AB_STR("Terminating"));
     ab_spanw_object_end(w);
 }
 
-ab_err ab_app_status_terminating(const ab_object *o, ab_buf *out)
+ab_err ab_app_status_terminating(const ab_object *o, ab_str time, ab_buf *out)
 {
     ab_spanv status = ab_object_field(o, "status");
-    ab_spanv state = ab_span_get(status, "operationState");
-    if (ab_span_typeof(state) != AB_SPAN_OBJECT)
+    ab_spanv state = ab_span_get(status, run[0]);
+    ab_spanv operation = ab_object_field(o, "operation");
+    if (ab_span_typeof(state) != AB_SPAN_OBJECT && !ab_span_present(operation))
         return AB_ERR_NOTFOUND;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
-    for (ab_spanv v = ab_span_first(status); ab_span_present(v); v = ab_span_next(v)) {
-        if (ab_str_is(ab_span_plain_key(v), "operationState"))
-            terminating_state(&w, state);
-        else
-            ab_spanw_member(&w, v);
-    }
+    ab_spanw w = ab_spanw_object_to(out);
+    ab_spanw_members(&w, status, run);
+    terminating_run(&w, state, operation, time);
+    ab_spanw_object_end(&w);
+    return ab_buf_status(out);
+}
+
+ab_err ab_app_status_without_run(const ab_object *o, ab_buf *out)
+{
+    ab_spanw w = ab_spanw_object_to(out);
+    ab_spanw_members(&w, ab_object_field(o, "status"), run);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
 }

@@ -24,7 +24,7 @@ def config_map(value, name="deployed", **annotations):
 
 
 def to_confirm():
-    return config_map("one", **{"argocd.argoproj.io/sync-options": "Delete=confirm"})
+    return config_map("one", **{"argocd.argoproj.io/sync-options": "Delete=confirm,Prune=confirm"})
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +128,17 @@ def test_a_deletion_that_waits_goes_on_when_it_is_confirmed_at_the_hub(fleet, de
     app.goes()
     assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None
     wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+def test_what_is_to_be_pruned_goes_when_that_is_confirmed_at_the_hub(fleet, deploy, repository):
+    app = deployed(deploy(repository(to_confirm(), config_map("one", "other"))))
+    repository(config_map("one", "other"))
+    app.edit({"metadata": {"annotations": {REFRESH: "normal"}}})
+    app.reports(lambda s: s["sync"]["status"] == "OutOfSync", "it is compared")
+    app.edit({"operation": {"sync": {"prune": True}}})
+    app.reports(lambda s: s["operationState"]["phase"] == "Running" and
+                "pruning confirmation" in s["operationState"]["message"], "the sync waits")
+    assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")
+    app.edit({"metadata": {"annotations": {APPROVED: now()}}})
+    app.reports(lambda s: s["operationState"]["phase"] == "Succeeded", "the sync goes on")
+    wait_for("it is pruned", lambda: fleet.spokes["w1"].get("ConfigMap", "default", "deployed") is None)

@@ -166,9 +166,32 @@ static void a_status_can_be_set_to_terminating(void **state)
     ab_object *o = sample_object(HEAD ID "},\"status\":{\"a\":" ODD ",\"operationState\":{"
                                          "\"phase\":\"Running\",\"startedAt\":\"t\"}}}");
     ab_buf_init(&out, 65536);
-    assert_text(&out, ab_app_status_terminating(o, &out),
+    assert_text(&out, ab_app_status_terminating(o, AB_STR("now"), &out),
                 "{\"a\":" ODD ",\"operationState\":{\"startedAt\":\"t\","
                 "\"phase\":\"Terminating\"}}");
+    ab_object_unref(o);
+}
+
+static void an_operation_that_has_not_begun_can_be_set_to_terminating(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_object *o = sample_object(HEAD ID "},\"operation\":" ODD ",\"status\":{\"a\":1}}");
+    ab_buf_init(&out, 65536);
+    assert_text(&out, ab_app_status_terminating(o, AB_STR("now"), &out),
+                "{\"a\":1,\"operationState\":{\"operation\":" ODD ",\"startedAt\":\"now\","
+                "\"phase\":\"Terminating\"}}");
+    ab_object_unref(o);
+}
+
+static void a_status_can_be_freed_of_its_run(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_object *o = sample_object(HEAD ID "},\"status\":{\"a\":" ODD ",\"operationState\":{"
+                                         "\"phase\":\"Failed\"},\"b\":2}}");
+    ab_buf_init(&out, 65536);
+    assert_text(&out, ab_app_status_without_run(o, &out), "{\"a\":" ODD ",\"b\":2}");
     ab_object_unref(o);
 }
 
@@ -178,7 +201,7 @@ static void without_an_operation_there_is_nothing_to_terminate(void **state)
     ab_buf out;
     ab_object *o = sample_object(HEAD ID "},\"status\":{\"operationState\":null}}");
     ab_buf_init(&out, 65536);
-    assert_int_equal(ab_app_status_terminating(o, &out), AB_ERR_NOTFOUND);
+    assert_int_equal(ab_app_status_terminating(o, AB_STR("now"), &out), AB_ERR_NOTFOUND);
     ab_buf_fini(&out);
     ab_object_unref(o);
 }
@@ -271,6 +294,8 @@ int main(void)
         cmocka_unit_test(operation_and_finalizers_can_be_dropped),
         cmocka_unit_test(what_deletes_what_it_deployed_can_be_dropped),
         cmocka_unit_test(a_status_can_be_set_to_terminating),
+        cmocka_unit_test(an_operation_that_has_not_begun_can_be_set_to_terminating),
+        cmocka_unit_test(a_status_can_be_freed_of_its_run),
         cmocka_unit_test(without_an_operation_there_is_nothing_to_terminate),
         cmocka_unit_test(an_error_is_a_condition_beside_those_of_others),
         cmocka_unit_test(an_error_is_degraded_where_health_says_nothing),

@@ -460,6 +460,59 @@ static void a_terminate_of_what_is_over_shows_how_it_ended(void **state)
     assert_at_rest();
 }
 
+/* Argo CD would count its resources and retries as the new one's. */
+static void a_new_operation_begins_without_the_former_run(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", ENDED);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_false(has_phase(local(), "Failed"));
+    assert_int_equal(status_of(local()), 1);
+    assert_false(has_phase(hub(), "Failed"));
+    assert_at_rest();
+}
+
+static void an_operation_beside_one_that_runs_leaves_its_run(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_true(has_phase(local(), "Running"));
+}
+
+/* Between the two writes, too. */
+static void an_operation_is_begun_by_an_agent_that_crashes_on_the_way(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        placed("");
+        set_field(w.local, LOCAL, "status", ENDED);
+        world_settle(&w);
+        set_field(w.hub, HUB, "operation", "{\"n\":1}");
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        world_crash_agent(&w);
+        world_start_agent(&w);
+        world_settle(&w);
+        assert_int_equal(operation_of(local()), 1);
+        assert_false(has_phase(local(), "Failed"));
+        consume_operation();
+        assert_int_equal(operation_of(local()), -1);
+        assert_int_equal(operation_of(hub()), -1);
+        teardown(state);
+        setup(state);
+    }
+}
+
 /* Of an operation that the agent has not heard of the hub shows no run: the user, and Argo CD's
  * API, terminate what it shows. */
 static void an_operation_that_was_terminated_on_its_way_does_not_run(void **state)
@@ -595,6 +648,9 @@ int main(void)
         TEST(a_running_operation_is_terminated),
         TEST(a_finished_operation_is_not_terminated_again),
         TEST(a_terminate_of_what_is_over_shows_how_it_ended),
+        TEST(a_new_operation_begins_without_the_former_run),
+        TEST(an_operation_beside_one_that_runs_leaves_its_run),
+        TEST(an_operation_is_begun_by_an_agent_that_crashes_on_the_way),
         TEST(an_operation_that_was_terminated_on_its_way_does_not_run),
         TEST(an_operation_that_was_terminated_before_its_run_was_shown_is_ended),
         TEST(a_terminate_names_no_other_operation),

@@ -124,7 +124,6 @@ void ab_store_fault(const ab_store *s, const char *reason, const char *where, co
                       "Lists, watches, objects and files of the store that could not be read.",
                       &label, 1),
         1);
-    AB_WARN(s->env.log, STORE, "cannot read", AB_KV("where", where),
-            AB_KV("reason", (const char *)err->text));
+    AB_WARN(s->env.log, STORE, "cannot read", AB_KV("where", where), AB_KV("reason", err->text));
     s->env.events.on_fault(s->env.events.arg, where, err);
 }

@@ -46,8 +46,7 @@ char *ab_feedback_text(const ab_event *event, const char *member, const char *pr
         return NULL;
     ab_str text = ab_doc_text(doc, member);
     if (text.ptr != NULL) {
-        ab_buf joined;
-        ab_buf_init(&joined, 2 * TEXT_MAX);
+        ab_buf joined = ab_buf_up_to(2 * TEXT_MAX);
         ab_buf_puts(&joined, prefix);
         ab_buf_put(&joined, shortened(text));
         out = ab_buf_take(&joined);

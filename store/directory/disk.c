@@ -170,8 +170,7 @@ ab_err ab_disk_sync_dir(int dir, ab_error *err)
 
 static ab_err read_starts(int meta, const char *path, uint64_t *out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, 64);
+    ab_buf text = ab_buf_up_to(64);
     ab_err e = ab_disk_read(meta, "starts", &text, err);
     ab_str digits = ab_buf_str(&text);
     if (digits.len > 0 && digits.ptr[digits.len - 1] == '\n')

@@ -15,8 +15,7 @@ ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error
     (void)snprintf(file, sizeof(file), "%s.json", name);
     if (meta < 0)
         return AB_ERR_NOTFOUND;
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_disk_read(meta, file, &text, err);
     if (e == AB_ERR_OK) {
         e = ab_sidecar_parse(ab_buf_str(&text), out, err);
@@ -32,8 +31,7 @@ ab_err ab_dir_sidecar_read(int meta, const char *name, ab_sidecar *out, ab_error
 
 ab_err ab_dir_sidecar_temp(int meta, const ab_sidecar *s, ab_temp *out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_sidecar_format(s, &text);
     if (e == AB_ERR_OK)
         e = ab_temp_write(meta, 1, 0666, ab_buf_str(&text), out, err);

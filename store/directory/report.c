@@ -41,7 +41,7 @@ static void warn_of_unquoted(const ab_dir *d, const ab_dir_entry *e, const ab_ob
             AB_WARN(d->base.env.log, STORE,
                     "a label or annotation is not a string, and means nothing: put its value into "
                     "quotes",
-                    AB_KV("object", (const char *)e->key), AB_KV("name", ab_span_plain_key(v)));
+                    AB_KV("object", e->key), AB_KV("name", ab_span_plain_key(v)));
 }
 
 void ab_dir_report(ab_dir *d, ab_dir_entry *e, ab_object *object)

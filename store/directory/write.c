@@ -131,8 +131,7 @@ static ab_err write_both(job *j, ab_str json, const ab_sidecar *s)
     ab_dir_op *op = j->op;
     ab_temp manifest = {0};
     ab_temp sidecar = {0};
-    ab_buf text;
-    ab_buf_init_secret(&text, ab_yaml_default_limits.bytes_max);
+    ab_buf text = ab_buf_secret_up_to(ab_yaml_default_limits.bytes_max);
     ab_err e = next_text(j, json, &text);
     if (e == AB_ERR_OK)
         e = ab_temp_write(j->folder.meta, 0, mode_of(op), ab_buf_str(&text), &manifest,
@@ -180,8 +179,7 @@ static ab_err drop_sidecar(job *j)
 static ab_err destroy(job *j)
 {
     ab_dir_op *op = j->op;
-    ab_buf text;
-    ab_buf_init_secret(&text, ab_yaml_default_limits.bytes_max);
+    ab_buf text = ab_buf_secret_up_to(ab_yaml_default_limits.bytes_max);
     ab_err e = next_text(j, AB_STR_NONE, &text);
     if (e == AB_ERR_OK)
         e = replace_text(j, ab_buf_str(&text));

@@ -88,13 +88,11 @@ static void lose_old(void *arg, ab_str key)
 /* Lists of the built-in kinds do not say in each item what it is. */
 static ab_err add_kind(const ab_kube_collection *c, ab_span **doc)
 {
-    ab_buf text;
     ab_spanv root = ab_span_root(*doc);
     if (ab_span_present(ab_span_get(root, "kind")))
         return AB_ERR_OK;
-    ab_buf_init(&text, AB_KUBE_OBJECT_MAX + 256);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_buf text = ab_buf_up_to(AB_KUBE_OBJECT_MAX + 256);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_key_str(&w, "apiVersion", ab_str_of(c->resource->api));
     ab_spanw_key_str(&w, "kind", ab_str_of(c->resource->kind));
     for (ab_spanv m = ab_span_first(root); ab_span_present(m); m = ab_span_next(m))
@@ -133,14 +131,11 @@ static ab_err identify(const ab_kube_collection *c, ab_str json, ab_object **out
 {
     static const char *const names[] = {"name", "namespace", "uid", "resourceVersion"};
     ab_str meta = ab_kube_member(json, "metadata");
-    ab_buf text;
-    ab_buf_init(&text, 8192);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_buf text = ab_buf_up_to(8192);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_key_str(&w, "apiVersion", ab_str_of(c->resource->api));
     ab_spanw_key_str(&w, "kind", ab_str_of(c->resource->kind));
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         ab_spanw_key_raw(&w, names[i], ab_kube_member(meta, names[i]));
     ab_spanw_object_end(&w);
@@ -201,8 +196,7 @@ static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_s
                          ab_buf *out)
 {
     const char *ours = ab_config_str(k->base.env.config, "store.kubernetes.selector");
-    ab_buf labels;
-    ab_buf_init(&labels, 16 * 1024);
+    ab_buf labels = ab_buf_up_to(16 * 1024);
     if (r->ignorable)
         ab_buf_puts(&labels, IGNORED);
     if (watched->selector != NULL)
@@ -221,10 +215,9 @@ static void put_selector(const ab_kube *k, const ab_kube_resource *r, const ab_s
 
 ab_err ab_kube_collection_init(ab_kube_collection *c, ab_kube *k, const ab_store_watch *watched)
 {
-    ab_buf path, where, selector;
-    ab_buf_init(&path, 1024);
-    ab_buf_init(&where, 1024);
-    ab_buf_init(&selector, 64 * 1024);
+    ab_buf path = ab_buf_up_to(1024);
+    ab_buf where = ab_buf_up_to(1024);
+    ab_buf selector = ab_buf_up_to(64 * 1024);
     *c = (ab_kube_collection){.kube = k,
                               .resource = ab_kube_resource_of(ab_str_of(watched->kind)),
                               .known = ab_kube_known_new()};

@@ -68,12 +68,10 @@ static ab_err put_last(const entry *e, ab_str key, const char *api, ab_buf *out)
     ab_err code = ab_object_key_split(key, &kind, &ns, &name);
     if (code != AB_ERR_OK)
         return code;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "apiVersion", ab_str_of(api));
     ab_spanw_key_str(&w, "kind", kind);
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_key_str(&w, "name", name);
     ab_spanw_key_str(&w, "namespace", ns);
     ab_spanw_key_str(&w, "uid", ab_str_of(e->uid));
@@ -90,8 +88,7 @@ ab_err ab_kube_known_last(const ab_kube_known *k, ab_str key, const char *api, a
     const entry *e = ab_map_find(k->entries, key);
     if (e == NULL)
         return AB_ERR_NOTFOUND;
-    ab_buf text;
-    ab_buf_init(&text, 4096);
+    ab_buf text = ab_buf_up_to(4096);
     ab_err code = put_last(e, key, api, &text);
     if (code == AB_ERR_OK)
         code = ab_object_parse(ab_buf_str(&text), out, NULL);

@@ -22,8 +22,7 @@ void ab_kube_put_new(const ab_object *object, ab_buf *out)
     ab_spanv root = ab_object_json(object);
     ab_spanw_object(&w);
     ab_spanw_members(&w, root, apart);
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_members(&w, ab_span_get(root, "metadata"), ab_store_server_set);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
@@ -120,8 +119,7 @@ static void put_first_annotation(ab_spanw *w, ab_str version)
     ab_spanw_object(w);
     ab_spanw_key_str(w, "op", AB_STR("add"));
     ab_spanw_key_str(w, "path", AB_STR("/metadata/annotations"));
-    ab_spanw_key(w, AB_STR("value"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "value");
     ab_spanw_key_str(w, AB_STORE_STATUS_VERSION, version);
     ab_spanw_object_end(w);
     ab_spanw_object_end(w);
@@ -143,13 +141,11 @@ void ab_kube_put_status(ab_str status, ab_str version, bool first_annotation,
 
 void ab_kube_put_delete(const char *policy, const ab_kube_guard *guard, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "kind", AB_STR("DeleteOptions"));
     ab_spanw_key_str(&w, "apiVersion", AB_STR("v1"));
     ab_spanw_key_str(&w, "propagationPolicy", ab_str_of(policy));
-    ab_spanw_key(&w, AB_STR("preconditions"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "preconditions");
     ab_spanw_key_str(&w, "uid", guard->uid);
     ab_spanw_key_str(&w, "resourceVersion", guard->version);
     ab_spanw_object_end(&w);

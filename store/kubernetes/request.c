@@ -132,8 +132,8 @@ static void note_warning(const ab_kube_call *c, ab_str text)
     if (ab_map_count(known) >= WARNINGS_MAX || ab_map_find(known, text) != NULL ||
         ab_map_put(known, text, known, NULL) != AB_ERR_OK)
         return;
-    AB_WARN(c->client->env.log, STORE, "the API server warns",
-            AB_KV("request", (const char *)c->request.what), AB_KV("text", text));
+    AB_WARN(c->client->env.log, STORE, "the API server warns", AB_KV("request", c->request.what),
+            AB_KV("text", text));
 }
 
 static void on_head(void *arg, int status, const ab_http_field *fields, size_t count_of)
@@ -177,7 +177,7 @@ static void reconnect_if_changed(ab_kube_client *c)
         return;
     if (ab_http_reconfigure(c->http, ab_kube_access_http(c->env.access), &err) != AB_ERR_OK)
         AB_WARN(c->env.log, STORE, "cannot use the new certificates; still using the previous ones",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
 }
 
 static ab_err on_begin(ab_kube_attempt *a, const char *url, const char *authorization,

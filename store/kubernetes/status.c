@@ -177,10 +177,9 @@ ab_err ab_kube_status_explain(int http, ab_str body, const char *request, ab_kub
                               ab_error *err)
 {
     cJSON *doc = NULL;
-    ab_buf message;
     int64_t code = http;
     refusal r = {0};
-    ab_buf_init(&message, 64 * 1024);
+    ab_buf message = ab_buf_up_to(64 * 1024);
     if (ab_doc_parse(body, STATUS_MAX, &doc, NULL) == AB_ERR_OK && ab_doc_is(doc, "kind", "Status"))
         r.status = doc;
     if (http == 0 && ab_doc_i64(r.status, "code", &code) != AB_ERR_OK)

@@ -110,8 +110,7 @@ static void recovered(ab_kube_watcher *w)
 {
     ab_backoff_reset(&w->backoff);
     if (w->failed)
-        AB_INFO(w->of.kube->base.env.log, STORE, "can be read again",
-                AB_KV("where", (const char *)w->of.where));
+        AB_INFO(w->of.kube->base.env.log, STORE, "can be read again", AB_KV("where", w->of.where));
     w->failed = false;
 }
 
@@ -120,9 +119,8 @@ static void recovered(ab_kube_watcher *w)
 static void request(ab_kube_watcher *w, const char *query, bool watching, ab_kube_stream_env stream,
                     void (*done)(void *arg, const ab_kube_answer *answer))
 {
-    ab_buf path;
     ab_error err = {0};
-    ab_buf_init(&path, 64 * 1024);
+    ab_buf path = ab_buf_up_to(64 * 1024);
     ab_buf_printf(&path, "%s%s%s", w->of.path, query, w->of.selector);
     ab_kube_stream_free(w->stream);
     stream.object_max = AB_KUBE_OBJECT_MAX;
@@ -227,8 +225,7 @@ static void on_listed(void *arg, const ab_kube_answer *answer)
 
 static void list_page(ab_kube_watcher *w)
 {
-    ab_buf query;
-    ab_buf_init(&query, 16 * 1024);
+    ab_buf query = ab_buf_up_to(16 * 1024);
     ab_buf_printf(&query, "?limit=%" PRId64,
                   ab_config_int(w->of.kube->base.env.config, "store.kubernetes.page"));
     if (w->page != NULL)
@@ -316,7 +313,7 @@ static void on_watch_end(void *arg, const ab_kube_answer *answer)
         set_interrupted(w, true);
     if (expired) {
         AB_INFO(w->of.kube->base.env.log, STORE, "listing again: the watch fell too far behind",
-                AB_KV("where", (const char *)w->of.where));
+                AB_KV("where", w->of.where));
         again(w, DO_LIST, ab_backoff_next(&w->relist));
     } else if (answer->code != AB_ERR_OK) {
         trouble(w, DO_PROBE, answer->err, answer->retry_after_ms);
@@ -371,7 +368,7 @@ static void on_probed(void *arg, const ab_kube_answer *answer)
     }
     AB_WARN(w->of.kube->base.env.log, STORE,
             "listing again: the API server's data is older than before",
-            AB_KV("where", (const char *)w->of.where));
+            AB_KV("where", w->of.where));
     list_another(w);
 }
 

@@ -257,8 +257,7 @@ void ab_agent_unsendable(ab_agent *a, const ab_event *event, const ab_error *err
     ab_digest hash = ab_event_content_hash(event);
     ab_agent_object *o = ab_map_find(a->objects, ab_event_attr(event, AB_CE_PARTITIONKEY));
     AB_ERROR(a->env.log, SYNC, "cannot be sent",
-             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
-             AB_KV("why", (const char *)err->text));
+             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)), AB_KV("why", err->text));
     if (o == NULL || (!ab_digest_is_none(&hash) && !ab_digest_eq(&hash, &o->report)))
         return; /* of nobody any more: something newer was said meanwhile */
     ab_agent_report_error(o, err);

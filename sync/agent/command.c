@@ -97,10 +97,9 @@ static void format_record(const ab_task *t, char out[RECORD_TEXT])
 
 static void write_edit(ab_agent_object *o, const ab_object *local, const ab_app_edit *edit)
 {
-    ab_buf text;
     ab_error err = {0};
     ab_object *object;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(local, edit, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), &object, &err);
@@ -143,8 +142,7 @@ static bool has_former_run(const ab_object *local)
  * retries of the former run would count as those of the new one. */
 static void drop_former_run(ab_agent_object *o, const ab_object *local)
 {
-    ab_buf status;
-    ab_buf_init(&status, AB_SPAN_SIZE_MAX);
+    ab_buf status = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_without_run(local, &status);
     write_status(o, local, e, &status);
 }
@@ -226,9 +224,8 @@ static void terminate(ab_agent_object *o, const ab_object *asked, const ab_objec
         return;
     }
     char time[AB_TIME_TEXT];
-    ab_buf status;
     ab_time_format_seconds(ab_clock_wall_us(o->agent->env.clock), time);
-    ab_buf_init(&status, AB_SPAN_SIZE_MAX);
+    ab_buf status = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_terminating(local, ab_str_of(time), &status);
     write_status(o, local, e, &status);
 }

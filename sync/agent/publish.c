@@ -29,7 +29,6 @@ static void queue(ab_agent_object *o, const ab_object *local, ab_str payload)
 
 void ab_agent_publish(ab_agent_object *o, const ab_object *local)
 {
-    ab_buf payload;
     if (ab_agent_has_managed_annotations(local))
         return; /* published once it is the agent's */
     o->excluded = !ab_kind_is_synchronised(local);
@@ -38,7 +37,7 @@ void ab_agent_publish(ab_agent_object *o, const ab_object *local)
         ab_agent_note_missing(o, true);
         return;
     }
-    ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
+    ab_buf payload = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_mirror_payload(local, &payload);
     if (e == AB_ERR_OK)
         e = ab_digest_of(ab_buf_str(&payload), &o->report);

@@ -66,13 +66,12 @@ static void decide_deleting(ab_agent_object *o, const ab_object *local)
 /* It was the principal's while the agent was managed, or is a copy of what is. */
 static void decide_was_managed(ab_agent_object *o, const ab_object *local)
 {
-    ab_buf text;
     bool copied = !ab_agent_is_autonomous(o->agent);
     if (copied)
         AB_WARN(o->agent->env.log, SYNC,
                 "object is a copy that a user made: removing the annotations of the original",
                 AB_KV("object", o->key));
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_agent_own(local, copied, &text);
     if (e == AB_ERR_OK)
         ab_reconcile_apply_text(&o->record, &text, ab_object_version(local));

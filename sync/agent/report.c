@@ -67,8 +67,7 @@ static void send_error(ab_agent_object *o, bool remapped, const char *message)
     if (!ab_writer_is_ready(o->agent->writer) ||
         ab_object_key_split(ab_str_of(o->key), &kind, &ns, &name) != AB_ERR_OK)
         return;
-    ab_buf data;
-    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
+    ab_buf data = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     (void)ab_feedback_error(name, ns, message, &data); /* `data` keeps the error */
     const struct report s = {.key = ab_str_of(key),
                              .lane = ab_str_of(key),
@@ -156,7 +155,6 @@ static void note_said(ab_agent_object *o)
 
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
 {
-    ab_buf data;
     o->report_due = false;
     if (ab_agent_publishes(o)) {
         ab_agent_publish(o, local);
@@ -171,7 +169,7 @@ void ab_agent_report_state(ab_agent_object *o, const ab_object *local)
     }
     o->report_waits = false;
     o->record.rest_at = 0;
-    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
+    ab_buf data = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     o->report_empty = ab_span_count(ab_object_field(local, "status")) == 0;
     if (ab_app_report(local, &data) != AB_ERR_OK ||
         ab_digest_of(ab_buf_str(&data), &o->report) != AB_ERR_OK ||
@@ -200,8 +198,7 @@ void ab_agent_command_answer(ab_agent_object *o, const char *why)
     if (why != NULL && ab_agent_may_log(o->agent))
         AB_WARN(o->agent->env.log, SYNC, "command refused", AB_KV("object", o->key),
                 AB_KV("why", why), AB_KV("held_back", o->agent->lines.held_back));
-    ab_buf data;
-    ab_buf_init(&data, AB_SPAN_SIZE_MAX);
+    ab_buf data = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     (void)ab_feedback_answer(id, why, &data); /* `data` keeps the error */
     bool remapped = ab_agent_is_remapped(o->agent, o->record.inbox.head->event);
     /* Whoever asks again has not heard. In the object's lane: a report behind it is of after the

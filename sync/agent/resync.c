@@ -250,7 +250,7 @@ static void suppose(void *arg, const ab_inventory_entry *theirs)
         ab_writer_has_key(a->writer, ab_str_of(key)) || is_on_its_way(a, ab_str_of(key)))
         return;
     if (ab_writer_suppose(a->writer, ab_str_of(key), &theirs->hash) != AB_ERR_OK)
-        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", (const char *)key));
+        AB_ERROR(a->env.log, SYNC, "out of memory", AB_KV("object", key));
 }
 
 /* The principal does not have it either: there is nothing that a guard could save. But it may have
@@ -331,7 +331,7 @@ static void over(void *arg, const char *why)
         AB_ERROR(a->env.log, SYNC, "cannot take part in a resync", AB_KV("why", why));
     else
         AB_INFO(a->env.log, SYNC, "up to date with the principal",
-                AB_KV("resync", (const char *)a->resync.engine.id));
+                AB_KV("resync", a->resync.engine.id));
 }
 
 static void refuse(void *arg, const ab_event *event, const char *why)

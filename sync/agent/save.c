@@ -70,8 +70,7 @@ static void save_release(ab_agent_object *o, const ab_task *t)
 
 static void save_end(ab_agent_object *o, ab_task *t)
 {
-    ab_buf owned;
-    ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
+    ab_buf owned = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
     ab_received_state received = {.version = t->version,
                                   .ended = true,
@@ -91,8 +90,7 @@ static void save_end(ab_agent_object *o, ab_task *t)
 static void save_desired(ab_agent_object *o, ab_task *t, const ab_object *desired)
 {
     bool deleting = o->kind->reports && ab_object_deleting(desired);
-    ab_buf owned;
-    ab_buf_init(&owned, AB_SPAN_SIZE_MAX);
+    ab_buf owned = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     owned_before(o, &owned);
     ab_received_state received = {.version = t->version,
                                   .deleting = deleting,

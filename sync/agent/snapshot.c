@@ -15,11 +15,10 @@ static bool is_snapshot_kept(const ab_agent_object *o)
 
 void ab_agent_take_snapshot(ab_agent_object *o, const ab_object *local)
 {
-    ab_buf text;
     ab_agent_drop_snapshot(o);
     if (!is_snapshot_kept(o))
         return;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     if (ab_desired_snapshot(local, &text) == AB_ERR_OK)
         o->snapshot = ab_str_dup(ab_buf_str(&text));
     ab_buf_fini(&text);

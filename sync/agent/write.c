@@ -107,11 +107,10 @@ static ab_err render_desired(ab_agent_object *o, const ab_received_state *row,
 static ab_err place(ab_agent_object *o, const ab_received_state *row, const ab_object *desired,
                     const ab_object *local, ab_object **out, ab_error *err)
 {
-    ab_buf opened, text;
     ab_err e = AB_ERR_OK;
     bool sealed = o->kind->sealed && ab_span_present(ab_object_field(desired, "sealed"));
-    ab_buf_init_secret(&opened, AB_SPAN_SIZE_MAX);
-    ab_buf_init_secret(&text, AB_SPAN_SIZE_MAX);
+    ab_buf opened = ab_buf_secret_up_to(AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_SPAN_SIZE_MAX);
     if (sealed)
         e = open_sealed(o, row, desired, &opened, err);
     if (e == AB_ERR_OK)
@@ -216,8 +215,7 @@ static void not_ours(ab_agent_object *o)
     bool other = o->error == NULL || strcmp(o->error, err.text) != 0;
     if (other && ab_agent_may_log(o->agent))
         AB_WARN(o->agent->env.log, SYNC, "adoption refused", AB_KV("object", o->key),
-                AB_KV("why", (const char *)err.text),
-                AB_KV("held_back", o->agent->lines.held_back));
+                AB_KV("why", err.text), AB_KV("held_back", o->agent->lines.held_back));
     ab_agent_report_error(o, &err);
     o->reconciled = o->digest;
     if (ab_reconcile_head(&o->record) != NULL)

@@ -258,8 +258,7 @@ void ab_watermark_add(ab_watermark_draft *d, const char *agent, const ab_waterma
 
 ab_err ab_watermark_finish(ab_watermark_draft *d, ab_object **out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_doc_finish(d->doc, d->complete, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), out, NULL);

@@ -45,7 +45,7 @@ static void back_off(ab_watermark_part *part, ab_err code, const ab_error *err)
     ab_watermark_name(part->number, name);
     AB_WARN(s->env.log, SYNC,
             "the store's watermark cannot be read or written: deletions wait for it",
-            AB_KV("configmap", (const char *)name), AB_KV("namespace", s->env.namespace),
+            AB_KV("configmap", name), AB_KV("namespace", s->env.namespace),
             AB_KV("why", err == NULL || err->text[0] == '\0' ? ab_err_text(code) : err->text));
 }
 

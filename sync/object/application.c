@@ -14,11 +14,9 @@ ab_err ab_app_desired(const ab_object *hub, ab_buf *out)
                                        NULL};
     ab_spanv root = ab_object_json(hub);
     ab_spanv metadata = ab_span_get(root, "metadata");
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, root, top);
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_members(&w, metadata, meta);
     ab_copy_sent_annotations(&w, ab_span_get(metadata, "annotations"));
     ab_spanw_object_end(&w);
@@ -31,8 +29,7 @@ static void report_annotations(ab_spanw *w, const ab_object *o)
     static const char *const names[] = {AB_ANN_SOURCE_UID,     AB_ANN_PRINCIPAL_UID, AB_ANN_REFRESH,
                                         AB_ANN_LAST_OPERATION, AB_ANN_LAST_REFRESH,  NULL};
     ab_spanv annotations = ab_object_meta(o, "annotations");
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     for (const char *const *n = names; *n != NULL; n++)
         ab_spanw_member(w, ab_span_get(annotations, *n));
     ab_spanw_object_end(w);
@@ -41,12 +38,10 @@ static void report_annotations(ab_spanw *w, const ab_object *o)
 ab_err ab_app_report(const ab_object *local, ab_buf *out)
 {
     ab_spanv root = ab_object_json(local);
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_member(&w, ab_span_get(root, "apiVersion"));
     ab_spanw_member(&w, ab_span_get(root, "kind"));
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_key_str(&w, "name", ab_object_name(local));
     ab_spanw_key_str(&w, "namespace", ab_object_namespace(local));
     ab_spanw_key_str(&w, "uid", ab_object_uid(local));

@@ -12,8 +12,7 @@ static bool is_edited(const ab_app_edit *edit, ab_str annotation)
 
 static void edit_annotations(ab_spanw *w, ab_spanv annotations, const ab_app_edit *edit)
 {
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
         if (!is_edited(edit, ab_span_plain_key(v)))
             ab_spanw_member(w, v);
@@ -38,8 +37,7 @@ bool ab_app_deletes_resources(const ab_object *o)
 
 static void put_other_finalizers(ab_spanw *w, ab_spanv finalizers)
 {
-    ab_spanw_key(w, AB_STR("finalizers"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "finalizers");
     for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
         if (!is_of_resources(v))
             ab_spanw_value(w, v);
@@ -49,8 +47,7 @@ static void put_other_finalizers(ab_spanw *w, ab_spanv finalizers)
 static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edit)
 {
     ab_spanv annotations = ab_span_get(metadata, "annotations");
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
         bool finalizers = ab_str_is(name, "finalizers");
@@ -69,8 +66,7 @@ static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edi
 ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab_buf *out)
 {
     bool new_operation = edit->operation.ptr != NULL;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanv root = ab_object_json(o);
     for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
@@ -149,8 +145,7 @@ static void conditions_with_error(ab_spanw *w, ab_spanv conditions, ab_str messa
 {
     if (message.ptr == NULL && !has_other_conditions(conditions))
         return;
-    ab_spanw_key(w, AB_STR("conditions"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "conditions");
     for (ab_spanv v = ab_span_first(conditions); ab_span_present(v); v = ab_span_next(v))
         if (!is_ours(v))
             ab_spanw_value(w, v);
@@ -164,8 +159,7 @@ ab_err ab_app_status_with_error(ab_spanv status, ab_str message, ab_str time, ab
     ab_str health = ab_span_plain(ab_span_path(status, "health", "status", NULL));
     bool degraded = message.ptr != NULL && health.len == 0;
     const char *const replaced[] = {"conditions", degraded ? "health" : NULL, NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, status, replaced);
     if (degraded)
         ab_spanw_key_raw(&w, "health", AB_STR("{\"status\":\"Degraded\"}"));

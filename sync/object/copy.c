@@ -27,8 +27,7 @@ static void copy(ab_spanw *w, ab_spanv annotations, bool sent)
         if (is_bookkeeping(name) || (sent && is_ownership(name)))
             continue;
         if (!open) {
-            ab_spanw_key(w, AB_STR("annotations"));
-            ab_spanw_object(w);
+            ab_spanw_key_object(w, "annotations");
         }
         open = true;
         ab_spanw_member(w, v);

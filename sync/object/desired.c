@@ -26,8 +26,7 @@ bool ab_names_itself(const ab_object *o)
 static void render_destination(ab_spanw *w, ab_spanv destination)
 {
     static const char *const replaced[] = {"name", "server", NULL};
-    ab_spanw_key(w, AB_STR("destination"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "destination");
     ab_spanw_members(w, destination, replaced);
     ab_spanw_key_str(w, "name", AB_STR(AB_NAME_LOCAL_CLUSTER));
     ab_spanw_key_str(w, "server", AB_STR(""));
@@ -38,8 +37,7 @@ static void render_spec(ab_spanw *w, ab_spanv spec)
 {
     if (ab_span_typeof(spec) != AB_SPAN_OBJECT)
         return;
-    ab_spanw_key(w, AB_STR("spec"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "spec");
     for (ab_spanv v = ab_span_first(spec); ab_span_present(v); v = ab_span_next(v)) {
         if (ab_str_is(ab_span_plain_key(v), "destination"))
             render_destination(w, v);
@@ -80,8 +78,7 @@ static void render_metadata(ab_spanw *w, const ab_object *desired, const ab_obje
                             const ab_desired_params *p)
 {
     static const char *const merged[] = {"labels", "annotations", "finalizers", NULL};
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     if (local != NULL) {
         ab_spanw_members(w, ab_span_get(ab_object_json(local), "metadata"), merged);
     } else {
@@ -145,8 +142,7 @@ ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
     ab_str opened = AB_STR_NONE;
     if (p->opened.ptr != NULL && inside_braces(p->opened, &opened) != AB_ERR_OK)
         return AB_ERR_INVALID;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, ab_object_json(desired),
                      is_application          ? application
                      : p->opened.ptr != NULL ? sealed
@@ -163,12 +159,10 @@ ab_err ab_desired_render(const ab_object *desired, const ab_object *local,
 ab_err ab_desired_snapshot(const ab_object *local, ab_buf *out)
 {
     static const char *const server_side[] = {"managedFields", NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "apiVersion", ab_span_plain(ab_object_field(local, "apiVersion")));
     ab_spanw_key_str(&w, "kind", ab_object_kind(local));
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     ab_spanw_members(&w, ab_span_get(ab_object_json(local), "metadata"), server_side);
     ab_spanw_object_end(&w);
     ab_spanw_member(&w, ab_object_field(local, "operation"));
@@ -181,13 +175,11 @@ static ab_err governed_text(const ab_object *o, ab_buf *out)
 {
     static const char *const top[] = {"apiVersion", "kind",      "metadata",
                                       "status",     "operation", NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, ab_object_json(o), top);
     ab_spanv labels = ab_object_meta(o, "labels");
     ab_spanv finalizers = ab_object_meta(o, "finalizers");
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     if (ab_span_count(labels) > 0)
         ab_spanw_member(&w, labels);
     if (ab_span_count(finalizers) > 0)
@@ -200,8 +192,7 @@ static ab_err governed_text(const ab_object *o, ab_buf *out)
 
 ab_err ab_desired_digest(const ab_object *o, ab_digest *out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = governed_text(o, &text);
     if (e == AB_ERR_OK)
         e = ab_span_digest_text(ab_buf_str(&text), out);

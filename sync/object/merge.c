@@ -27,8 +27,7 @@ static ab_map *index_of(ab_spanv values, ab_buf *out)
 {
     ab_map *index = ab_map_new();
     ab_err e = index == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
-    ab_buf room;
-    ab_buf_init(&room, AB_SPAN_SIZE_MAX);
+    ab_buf room = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     for (ab_spanv v = ab_span_first(values); ab_span_present(v) && e == AB_ERR_OK;
          v = ab_span_next(v)) {
         ab_str name = name_of(v, &room);
@@ -163,8 +162,7 @@ static void owned_names(ab_spanw *w, const char *what, ab_spanv map, ab_spanv be
 {
     ab_spanv earlier = ab_span_get(before, what);
     ab_map *known = index_of(earlier, w->buf);
-    ab_spanw_key(w, ab_str_of(what));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, what);
     for (ab_spanv v = ab_span_first(map); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
         if (name.ptr != NULL && !has(known, name))
@@ -178,8 +176,7 @@ static void owned_names(ab_spanw *w, const char *what, ab_spanv map, ab_spanv be
 
 void ab_merge_owned(const ab_object *source, ab_spanv before, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     owned_names(&w, "labels", ab_object_meta(source, "labels"), before);
     owned_names(&w, "annotations", ab_object_meta(source, "annotations"), before);
     ab_spanw_key(&w, AB_STR("finalizers"));

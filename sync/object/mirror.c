@@ -61,11 +61,9 @@ static void payload_metadata(ab_spanw *w, const ab_object *local)
         NULL};
     static const char *const unpublished[] = {AB_ANN_LAST_APPLIED, AB_ANN_STATUS_VERSION, NULL};
     ab_spanv annotations = ab_object_meta(local, "annotations");
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     ab_spanw_members(w, ab_span_get(ab_object_json(local), "metadata"), left_out);
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     ab_spanw_members(w, annotations, unpublished);
     ab_spanw_object_end(w);
     ab_spanw_object_end(w);
@@ -74,8 +72,7 @@ static void payload_metadata(ab_spanw *w, const ab_object *local)
 ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
 {
     static const char *const top[] = {"metadata", NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, ab_object_json(local), top);
     payload_metadata(&w, local);
     ab_spanw_object_end(&w);
@@ -132,8 +129,7 @@ static void keep_refresh(ab_spanw *w, const ab_object *hub, ab_str id)
 static void render_annotations(ab_spanw *w, const ab_object *source, const ab_object *hub,
                                ab_str name, const ab_mirror_params *m)
 {
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     copy_source_annotations(w, source);
     copy_hub_annotations(w, hub);
     if (!m->drop_operation)
@@ -154,8 +150,7 @@ static ab_err render_metadata(ab_spanw *w, const ab_object *source, const ab_obj
     ab_err e = ab_object_key_split(m->key, &kind, &namespace, &name);
     if (e != AB_ERR_OK)
         return e;
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     ab_spanw_key_str(w, "name", name);
     ab_spanw_key_str(w, "namespace", namespace);
     ab_spanw_member(w, ab_object_meta(source, "labels"));
@@ -178,8 +173,7 @@ void ab_mirror_project_name(const ab_object *source, const char *agent, ab_buf *
 
 static void render_project(ab_spanw *w, const ab_object *source, const ab_mirror_params *m)
 {
-    ab_buf name;
-    ab_buf_init(&name, 4096);
+    ab_buf name = ab_buf_up_to(4096);
     ab_mirror_project_name(source, m->agent, &name);
     size_t separator = ab_str_of(m->agent).len;
     if (m->project_refused && name.len > separator)
@@ -191,8 +185,7 @@ static void render_project(ab_spanw *w, const ab_object *source, const ab_mirror
 static void render_destination(ab_spanw *w, ab_spanv destination, const char *agent)
 {
     static const char *const replaced[] = {"name", "server", NULL};
-    ab_spanw_key(w, AB_STR("destination"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "destination");
     ab_spanw_members(w, destination, replaced);
     ab_spanw_key_str(w, "name", ab_str_of(agent));
     ab_spanw_object_end(w);
@@ -203,8 +196,7 @@ static void render_application(ab_spanw *w, const ab_object *source, const ab_ob
 {
     static const char *const replaced[] = {"project", "destination", NULL};
     ab_spanv spec = ab_object_field(source, "spec");
-    ab_spanw_key(w, AB_STR("spec"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "spec");
     ab_spanw_members(w, spec, replaced);
     render_project(w, source, m);
     render_destination(w, ab_span_get(spec, "destination"), m->agent);
@@ -218,8 +210,7 @@ ab_err ab_mirror_render(const ab_object *source, const ab_object *hub, const ab_
 {
     static const char *const replaced[] = {"metadata", "spec", "status", "operation", NULL};
     ab_err e = AB_ERR_OK;
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, ab_object_json(source), replaced);
     e = render_metadata(&w, source, hub, m);
     if (e != AB_ERR_OK)
@@ -254,12 +245,10 @@ ab_err ab_mirror_status(const ab_object *source, const char *agent, ab_buf *out)
     static const char *const replaced[] = {"resources", NULL};
     ab_spanv status = ab_object_field(source, "status");
     ab_spanv resources = ab_span_get(status, "resources");
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, status, replaced);
     if (ab_span_typeof(resources) == AB_SPAN_ARRAY) {
-        ab_spanw_key(&w, AB_STR("resources"));
-        ab_spanw_array(&w);
+        ab_spanw_key_array(&w, "resources");
         for (ab_spanv v = ab_span_first(resources); ab_span_present(v); v = ab_span_next(v))
             render_resource(&w, v, agent);
         ab_spanw_array_end(&w);
@@ -281,16 +270,13 @@ static ab_err compared_text(const ab_object *o, ab_buf *out)
 {
     static const char *const top[] = {"metadata", "status", NULL};
     static const char *const annotations[] = {AB_ANN_MIRROR, AB_ANN_STATUS_VERSION, NULL};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, ab_object_json(o), top);
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     copy_filled(&w, o, "labels");
     copy_filled(&w, o, "finalizers");
     copy_filled(&w, o, "ownerReferences");
-    ab_spanw_key(&w, AB_STR("annotations"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "annotations");
     ab_spanw_members(&w, ab_object_meta(o, "annotations"), annotations);
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
@@ -300,8 +286,7 @@ static ab_err compared_text(const ab_object *o, ab_buf *out)
 
 ab_err ab_mirror_digest(const ab_object *o, ab_digest *out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = compared_text(o, &text);
     if (e == AB_ERR_OK)
         e = ab_span_digest_text(ab_buf_str(&text), out);

@@ -118,10 +118,9 @@ static bool is_permitted(ab_str line)
 
 static ab_err render_policy(ab_spanw *w, ab_str line, const ab_mirror_role *role)
 {
-    ab_buf text;
     if (!is_permitted(line))
         return AB_ERR_OK;
-    ab_buf_init(&text, 2 * POLICY_MAX);
+    ab_buf text = ab_buf_up_to(2 * POLICY_MAX);
     ab_err e = ab_mirror_policy(line, role, &text);
     if (e == AB_ERR_OK)
         ab_spanw_str(w, ab_buf_str(&text));
@@ -141,13 +140,11 @@ static ab_err render_group(ab_spanw *w, ab_str group, const ab_mirror_role *role
 static ab_err render_texts(ab_spanw *w, const char *name, ab_spanv list, const ab_mirror_role *role,
                            ab_err (*render)(ab_spanw *, ab_str, const ab_mirror_role *))
 {
-    ab_buf text;
     ab_err e = AB_ERR_OK;
     if (ab_span_typeof(list) != AB_SPAN_ARRAY)
         return e;
-    ab_buf_init(&text, POLICY_MAX);
-    ab_spanw_key(w, ab_str_of(name));
-    ab_spanw_array(w);
+    ab_buf text = ab_buf_up_to(POLICY_MAX);
+    ab_spanw_key_array(w, name);
     for (ab_spanv v = ab_span_first(list); ab_span_present(v) && e == AB_ERR_OK;
          v = ab_span_next(v)) {
         ab_buf_clear(&text);
@@ -186,8 +183,7 @@ static bool denies(ab_spanv destination)
  * every cluster of the control plane, and the one that it runs in. */
 static void render_destinations(ab_spanw *w, ab_spanv destinations, const char *agent)
 {
-    ab_spanw_key(w, AB_STR("destinations"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "destinations");
     for (ab_spanv v = ab_span_first(destinations); ab_span_present(v); v = ab_span_next(v)) {
         if (denies(v))
             continue;
@@ -205,17 +201,14 @@ ab_err ab_mirror_project_spec(ab_spanw *w, const ab_object *source, const char *
     ab_spanv spec = ab_object_field(source, "spec");
     ab_spanv roles = ab_span_get(spec, "roles");
     ab_err e = AB_ERR_OK;
-    ab_spanw_key(w, AB_STR("spec"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "spec");
     ab_spanw_members(w, spec, replaced);
-    ab_spanw_key(w, AB_STR("sourceNamespaces"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "sourceNamespaces");
     ab_spanw_str(w, ab_str_of(agent));
     ab_spanw_array_end(w);
     render_destinations(w, ab_span_get(spec, "destinations"), agent);
     if (ab_span_typeof(roles) == AB_SPAN_ARRAY) {
-        ab_spanw_key(w, AB_STR("roles"));
-        ab_spanw_array(w);
+        ab_spanw_key_array(w, "roles");
         for (ab_spanv v = ab_span_first(roles); ab_span_present(v) && e == AB_ERR_OK;
              v = ab_span_next(v))
             e = render_role(w, v, ab_object_name(source), agent);

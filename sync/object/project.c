@@ -34,11 +34,10 @@ struct ab_project {
 /* Content of a JSON string, for the caller to free; NULL when it is none. */
 static ab_err content(ab_spanv v, char **out)
 {
-    ab_buf text;
     *out = NULL;
     if (ab_span_typeof(v) != AB_SPAN_STRING)
         return AB_ERR_OK;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_span_copy(v, &text);
     ab_buf_putc(&text, '\0');
     if (e == AB_ERR_OK)
@@ -284,11 +283,9 @@ static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool de
     static const char *const here[] = {"destinations", "roles", "sourceNamespaces", NULL};
     static const char *const anywhere[] = {"destinations", "roles", NULL};
     ab_err e = AB_ERR_OK;
-    ab_spanw_key(w, AB_STR("spec"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "spec");
     ab_spanw_members(w, spec, destination_mapping ? anywhere : here);
-    ab_spanw_key(w, AB_STR("destinations"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "destinations");
     for (ab_spanv v = ab_span_first(ab_span_get(spec, "destinations"));
          ab_span_present(v) && e == AB_ERR_OK; v = ab_span_next(v))
         e = render_destination(w, v, agent);
@@ -300,8 +297,7 @@ static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool de
 ab_err ab_project_render(const ab_object *hub, const char *agent, bool destination_mapping,
                          ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_member(&w, ab_object_field(hub, "apiVersion"));
     ab_spanw_member(&w, ab_object_field(hub, "kind"));
     ab_render_metadata(&w, hub);

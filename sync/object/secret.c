@@ -10,9 +10,8 @@
 
 ab_err ab_secret_project(const ab_object *secret, char **out)
 {
-    ab_buf name;
     *out = NULL;
-    ab_buf_init(&name, PROJECT_MAX);
+    ab_buf name = ab_buf_up_to(PROJECT_MAX);
     ab_str text = ab_span_plain(ab_span_get(ab_object_field(secret, "data"), "project"));
     bool named = text.ptr != NULL && ab_base64_decode(text, &name) &&
                  ab_buf_status(&name) == AB_ERR_OK && ab_str_is_dns_subdomain(ab_buf_str(&name));
@@ -28,8 +27,7 @@ ab_err ab_secret_project(const ab_object *secret, char **out)
 ab_err ab_secret_content(const ab_object *secret, ab_buf *out)
 {
     ab_spanv data = ab_object_field(secret, "data");
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_raw(&w, "data", ab_span_present(data) ? ab_span_raw(data) : AB_STR("{}"));
     ab_spanw_object_end(&w);
     return ab_buf_status(out);
@@ -39,8 +37,7 @@ ab_err ab_secret_content(const ab_object *secret, ab_buf *out)
 ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
 {
     static const char *const names[] = {"apiVersion", "kind", "type", "immutable"};
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         ab_spanw_member(&w, ab_object_field(secret, names[i]));
     ab_render_metadata(&w, secret);
@@ -52,11 +49,9 @@ ab_err ab_secret_sealed(const ab_object *secret, ab_str sealed, ab_buf *out)
 ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
 {
     static const char *const left_out[] = {"sealed", NULL};
-    ab_buf text;
     ab_digest digest;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_members(&w, ab_object_json(payload), left_out);
     ab_spanw_object_end(&w);
     ab_err e = ab_buf_status(&text);
@@ -70,9 +65,8 @@ ab_err ab_secret_context(const ab_object *payload, char out[AB_DIGEST_HEX])
 
 ab_err ab_secret_sealed_digest(const ab_object *secret, const char *recipient, ab_digest *out)
 {
-    ab_buf text;
     ab_spanv writes = ab_object_meta(secret, "managedFields");
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_buf_printf(&text, "sealed " RENDERING " %.*s %.*s %s", AB_STR_ARG(ab_object_uid(secret)),
                   AB_STR_ARG(ab_object_version(secret)), recipient);
     /* An API server that was restored from a backup gives versions out a second time. */

@@ -33,8 +33,7 @@ bool ab_principal_is_object(ab_str key)
 
 ab_str ab_principal_agent_of(const ab_principal *p, ab_str namespace, ab_str name)
 {
-    ab_buf key;
-    ab_buf_init(&key, 1024);
+    ab_buf key = ab_buf_up_to(1024);
     ab_buf_printf(&key, "Application/%.*s/%.*s", AB_STR_ARG(namespace), AB_STR_ARG(name));
     const ab_principal_app *app =
         ab_buf_status(&key) == AB_ERR_OK ? ab_map_find(p->apps, ab_buf_str(&key)) : NULL;

@@ -159,8 +159,7 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 {
     ab_principal_app *app = ab_principal_find(p, ab_event_attr(event, AB_CE_PARTITIONKEY));
     AB_ERROR(p->env.log, SYNC, "cannot be sent", AB_KV("agent", agent),
-             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)),
-             AB_KV("why", (const char *)err->text));
+             AB_KV("key", ab_event_attr(event, AB_CE_PARTITIONKEY)), AB_KV("why", err->text));
     if (app == NULL)
         ab_principal_shared_note_unsendable(ab_principal_peer(p, ab_str_of(agent)),
                                             ab_event_attr(event, AB_CE_PARTITIONKEY), err);

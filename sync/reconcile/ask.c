@@ -42,8 +42,7 @@ void ab_reconcile_apply_text(ab_record *r, const ab_buf *text, ab_str version)
 
 void ab_reconcile_edit(ab_record *r, const ab_object *object, const ab_app_edit *edit)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_edited(object, edit, &text);
     if (e == AB_ERR_OK)
         ab_reconcile_apply_text(r, &text, ab_object_version(object));

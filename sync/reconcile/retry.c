@@ -96,7 +96,7 @@ static void log_deferred(ab_record *r, const ab_error *err)
     if (!is_logged)
         AB_WARN(r->reconciler->log, SYNC,
                 "write deferred: the object cannot be written at the moment",
-                AB_KV("object", r->key), AB_KV("why", (const char *)err->text));
+                AB_KV("object", r->key), AB_KV("why", err->text));
 }
 
 static void defer(ab_record *r, const ab_error *err)
@@ -129,7 +129,7 @@ void ab_reconcile_fail(ab_record *r, ab_err code, const ab_error *err)
         return;
     }
     AB_DEBUG(r->reconciler->log, SYNC, "retrying later", AB_KV("object", r->key),
-             AB_KV("why", (const char *)why.text));
+             AB_KV("why", why.text));
     ab_inbox_back_off(&r->inbox, ab_reconcile_now(r));
     if (fails_too_long(r))
         defer(r, &why);

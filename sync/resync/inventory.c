@@ -166,13 +166,12 @@ static ab_err digest_page(const ab_inventory *inv, size_t page, ab_buf *text, ab
 
 static ab_err digest_pages(ab_inventory *inv)
 {
-    ab_buf text;
     inv->digests = calloc(inv->sum.pages, sizeof(*inv->digests));
     if (inv->digests == NULL)
         return AB_ERR_NOMEM;
     inv->sum.digests = inv->digests;
     ab_err e = AB_ERR_OK;
-    ab_buf_init(&text, AB_EVENT_DATA_MAX);
+    ab_buf text = ab_buf_up_to(AB_EVENT_DATA_MAX);
     for (size_t i = 0; i < inv->sum.pages && e == AB_ERR_OK; i++)
         e = digest_page(inv, i, &text, &inv->digests[i]);
     ab_buf_fini(&text);

@@ -27,8 +27,7 @@ static const struct step_row {
 
 static void put_int(ab_spanw *w, const char *name, size_t value)
 {
-    ab_spanw_key(w, ab_str_of(name));
-    ab_spanw_int(w, (int64_t)value);
+    ab_spanw_key_int(w, name, (int64_t)value);
 }
 
 static void put_digest(ab_spanw *w, const ab_digest *digest)
@@ -58,8 +57,7 @@ static void put_summary(ab_spanw *w, const ab_inventory_summary *summary)
     ab_spanw_key(w, AB_STR("newest"));
     put_version(w, summary->newest);
     put_int(w, "count", summary->count);
-    ab_spanw_key(w, AB_STR("pages"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "pages");
     for (size_t i = 0; i < summary->pages; i++)
         put_digest(w, &summary->digests[i]);
     ab_spanw_array_end(w);
@@ -67,8 +65,7 @@ static void put_summary(ab_spanw *w, const ab_inventory_summary *summary)
 
 static void put_want(ab_spanw *w, const ab_resync_want *want)
 {
-    ab_spanw_key(w, AB_STR("want"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "want");
     for (size_t i = 0; i < want->count; i++)
         ab_spanw_int(w, want->pages[i]);
     ab_spanw_array_end(w);
@@ -78,8 +75,7 @@ static void put_names(ab_spanw *w, const ab_map *names)
 {
     if (names == NULL)
         return;
-    ab_spanw_key(w, AB_STR("held_names"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "held_names");
     for (ab_map_iter i = ab_map_first(names); i.entry != NULL; ab_map_next(&i))
         ab_spanw_str(w, i.key);
     ab_spanw_array_end(w);
@@ -102,8 +98,7 @@ static void put_page(ab_spanw *w, const ab_inventory *inventory, size_t page)
     size_t count;
     const ab_inventory_entry *entries = ab_inventory_page(inventory, page, &count);
     put_int(w, "page", page);
-    ab_spanw_key(w, AB_STR("entries"));
-    ab_spanw_array(w);
+    ab_spanw_key_array(w, "entries");
     for (size_t i = 0; i < count; i++)
         put_entry(w, &entries[i]);
     ab_spanw_array_end(w);
@@ -111,8 +106,7 @@ static void put_page(ab_spanw *w, const ab_inventory *inventory, size_t page)
 
 void ab_resync_message_encode(const ab_resync_message *m, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "step", ab_str_of(steps[m->step].name));
     ab_spanw_key_str(&w, "id", m->id);
     ab_spanw_key_str(&w, "why", m->why);

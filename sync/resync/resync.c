@@ -40,10 +40,9 @@ static ab_event_draft draft_of(ab_type type, ab_str data)
 static ab_err queue_message(ab_resync *r, const char *key, ab_type type, ab_resync_message *m)
 {
     ab_digest digest;
-    ab_buf data;
     if (m->id.ptr == NULL)
         m->id = ab_str_of(r->id);
-    ab_buf_init(&data, AB_EVENT_DATA_MAX);
+    ab_buf data = ab_buf_up_to(AB_EVENT_DATA_MAX);
     ab_resync_message_encode(m, &data);
     ab_err e = ab_buf_status(&data);
     if (e == AB_ERR_OK)

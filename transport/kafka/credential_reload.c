@@ -36,7 +36,7 @@ static void check(ab_kafka *k)
     if (ab_kafka_settings_reload(&k->settings, &err) != AB_ERR_OK) {
         AB_WARN(k->base.env.log, KAFKA,
                 "cannot load new certificates or passwords; still using the previous ones",
-                AB_KV("error", (const char *)err.text));
+                AB_KV("error", err.text));
         return;
     }
     AB_INFO(k->base.env.log, KAFKA, "certificates or passwords changed: reconnecting");
@@ -88,8 +88,7 @@ void ab_kafka_credential_reload_tick(ab_kafka *k)
     k->renewing = ab_kafka_group_start(&k->groups, &err) != AB_ERR_OK ||
                   ab_kafka_live_start(k, &err) != AB_ERR_OK;
     if (k->renewing)
-        AB_ERROR(k->base.env.log, KAFKA, "cannot connect; retrying",
-                 AB_KV("error", (const char *)err.text));
+        AB_ERROR(k->base.env.log, KAFKA, "cannot connect; retrying", AB_KV("error", err.text));
     else
         ab_metric_add(renewals(k), 1);
 }

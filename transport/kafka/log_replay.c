@@ -313,7 +313,7 @@ static void release_over(ab_kafka *k)
         check_assigned(rd_kafka_incremental_unassign(ab_kafka_handle_rk(k->reader), k->read_over),
                        &err) != AB_ERR_OK)
         AB_WARN(k->base.env.log, KAFKA, "cannot stop reading our own log",
-                AB_KV("error", (const char *)err.text));
+                AB_KV("error", err.text));
     rd_kafka_topic_partition_list_destroy(k->read_over);
     k->read_over = NULL;
 }

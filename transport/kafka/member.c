@@ -60,7 +60,7 @@ static void displace(ab_kafka_member *m)
     m->displaced_told = true;
     m->ask_due_ms = ab_kafka_now(k) + k->settings.heartbeat_ms;
     AB_ERROR(k->base.env.log, KAFKA, DISPLACED, AB_KV("agent", k->base.env.agent),
-             AB_KV("group", (const char *)k->settings.live_group));
+             AB_KV("group", k->settings.live_group));
     ab_kafka_link *l = own_link(m);
     if (l != NULL) {
         ab_kafka_link_displace(l, DISPLACED);
@@ -94,7 +94,7 @@ static void on_fatal(ab_kafka_member *m)
     ab_fail(&m->why, AB_ERR_UNAVAILABLE, "group %s: %s", k->settings.live_group, text);
     m->retry_ms = ab_kafka_now(k) + ab_backoff_next(&m->backoff);
     AB_WARN(k->base.env.log, KAFKA, "the consumer of the live topic failed; starting a new one",
-            AB_KV("group", (const char *)k->settings.live_group), AB_KV("error", text));
+            AB_KV("group", k->settings.live_group), AB_KV("error", text));
 }
 
 static void on_error(ab_kafka_member *m, rd_kafka_event_t *event)

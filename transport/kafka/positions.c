@@ -124,8 +124,7 @@ static void fail(ab_kafka_link *l, const ab_error *err)
                                  "not known; allow it by deploy/kafka/provision principal"
                                : "cannot read an agent's position, so argobus_changes_pending may "
                                  "be out of date; it is asked for again",
-                AB_KV("agent", (const char *)l->name), AB_KV("error", err->text),
-                AB_KV("held_back", held));
+                AB_KV("agent", l->name), AB_KV("error", err->text), AB_KV("held_back", held));
 }
 
 static void finish_keep(ab_kafka_link *l, bool kept, const ab_error *err)
@@ -143,8 +142,7 @@ static void finish_keep(ab_kafka_link *l, bool kept, const ab_error *err)
                 "cannot commit the position of an absent agent again; grant the right with "
                 "deploy/kafka/provision principal, or its lag disappears after the broker's "
                 "offsets.retention.minutes",
-                AB_KV("agent", (const char *)l->name), AB_KV("error", err->text),
-                AB_KV("held_back", held));
+                AB_KV("agent", l->name), AB_KV("error", err->text), AB_KV("held_back", held));
 }
 
 static void end(ab_kafka_link *l)

@@ -125,8 +125,7 @@ static ab_err make_hello(const ab_kafka_link *l, bool leaving, bool whole, ab_ev
     bool principal = l->kafka->settings.role == AB_ROLE_PRINCIPAL;
     snprintf(source, sizeof(source), "%s%s", principal ? AB_SOURCE_PRINCIPAL : AB_SOURCE_AGENT,
              principal ? "" : l->name);
-    ab_buf data;
-    ab_buf_init(&data, AB_HELLO_MAX);
+    ab_buf data = ab_buf_up_to(AB_HELLO_MAX);
     write_json(l, &hello, whole, &data);
     ab_event_draft d = {.data = ab_buf_str(&data)};
     ab_event_set_u64(&d, AB_CE_WRITEREPOCH, l->epoch);

@@ -60,8 +60,8 @@ static void warn(const ab_kafka_removal *r, bool retrying)
     AB_WARN(k->base.env.log, KAFKA,
             retrying ? "cannot delete the topics of a removed agent; retrying"
                      : "topics of a removed agent are not deleted",
-            AB_KV("agent", r->link->name), AB_KV("topics", (const char *)topics),
-            AB_KV("error", r->error.text), AB_KV("command", (const char *)command));
+            AB_KV("agent", r->link->name), AB_KV("topics", topics), AB_KV("error", r->error.text),
+            AB_KV("command", command));
 }
 
 void ab_kafka_removal_want(ab_kafka_link *l)

@@ -27,8 +27,7 @@ static void put_annotations(ab_spanw *w, ab_spanv annotations, const char *left_
     }
     if (ab_span_count(annotations) == 1)
         return;
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
         if (!same_node(v, out))
             ab_spanw_member(w, v);
@@ -49,8 +48,7 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata, ab_str ns)
     for (size_t i = 0; i < AB_STORE_SERVER_SET_COUNT; i++)
         set[i] = ab_span_get(metadata, ab_store_server_set[i]);
     ab_spanv annotations = ab_span_get(metadata, "annotations");
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, annotations))
             put_annotations(w, v, AB_STORE_STATUS_VERSION);
@@ -64,13 +62,12 @@ static void put_metadata(ab_spanw *w, ab_spanv metadata, ab_str ns)
 
 static ab_err put_string(ab_spanw *w, ab_spanv string, ab_error *err)
 {
-    ab_buf content, text;
     ab_str name = ab_span_plain_key(string);
     if (name.ptr == NULL || ab_span_typeof(string) != AB_SPAN_STRING)
         return ab_fail(err, AB_ERR_INVALID, "stringData: \"%.*s\" is not a string; quote it",
                        AB_STR_ARG(name));
-    ab_buf_init_secret(&content, AB_SPAN_SIZE_MAX);
-    ab_buf_init_secret(&text, AB_SPAN_SIZE_MAX);
+    ab_buf content = ab_buf_secret_up_to(AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_span_copy(string, &content);
     ab_base64_encode(ab_buf_str(&content), &text);
     if (e == AB_ERR_OK)
@@ -86,8 +83,7 @@ static ab_err put_string(ab_spanw *w, ab_spanv string, ab_error *err)
 static ab_err put_data(ab_spanw *w, ab_spanv data, ab_spanv strings, ab_error *err)
 {
     ab_err e = AB_ERR_OK;
-    ab_spanw_key(w, AB_STR("data"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "data");
     for (ab_spanv v = ab_span_first(data); ab_span_present(v); v = ab_span_next(v))
         if (!ab_span_present(ab_span_get_str(strings, ab_span_plain_key(v))))
             ab_spanw_member(w, v);
@@ -100,16 +96,14 @@ static ab_err put_data(ab_spanw *w, ab_spanv data, ab_spanv strings, ab_error *e
 
 static ab_err normalise(ab_spanv root, ab_str ns, ab_span **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_spanv status = ab_span_get(root, "status");
     ab_spanv metadata = ab_span_get(root, "metadata");
     bool secret = ab_span_is(ab_span_get(root, "kind"), "Secret");
     ab_spanv strings = secret ? ab_span_get(root, "stringData") : (ab_spanv){0};
     ab_spanv data = ab_span_present(strings) ? ab_span_get(root, "data") : (ab_spanv){0};
     ab_err e = AB_ERR_OK;
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&text);
     for (ab_spanv v = ab_span_first(root); ab_span_present(v) && e == AB_ERR_OK;
          v = ab_span_next(v)) {
         if (same_node(v, metadata))
@@ -207,8 +201,7 @@ static void put_view_annotations(ab_spanw *w, ab_spanv annotations, const char *
             ab_spanw_member(w, annotations);
         return;
     }
-    ab_spanw_key(w, AB_STR("annotations"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "annotations");
     if (ab_span_typeof(annotations) == AB_SPAN_OBJECT)
         for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
             ab_spanw_member(w, v);
@@ -221,16 +214,14 @@ static void put_view_metadata(ab_spanw *w, ab_spanv metadata, const ab_sidecar *
     ab_spanv annotations = ab_span_get(metadata, "annotations");
     char version[24];
     (void)snprintf(version, sizeof(version), "%" PRIu64, s->version);
-    ab_spanw_key(w, AB_STR("metadata"));
-    ab_spanw_object(w);
+    ab_spanw_key_object(w, "metadata");
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v))
         if (!same_node(v, annotations))
             ab_spanw_member(w, v);
     put_view_annotations(w, annotations, s->status_version);
     ab_spanw_key_str(w, "uid", ab_str_of(s->uid));
     ab_spanw_key_str(w, "resourceVersion", ab_str_of(version));
-    ab_spanw_key(w, AB_STR("generation"));
-    ab_spanw_int(w, (int64_t)s->generation);
+    ab_spanw_key_int(w, "generation", (int64_t)s->generation);
     ab_spanw_key_str(w, "creationTimestamp", ab_str_of(s->created));
     if (s->deleted[0] != '\0')
         ab_spanw_key_str(w, "deletionTimestamp", ab_str_of(s->deleted));
@@ -239,12 +230,10 @@ static void put_view_metadata(ab_spanw *w, ab_spanv metadata, const ab_sidecar *
 
 ab_err ab_manifest_view(const ab_manifest *m, const ab_sidecar *s, ab_object **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_spanv root = ab_span_root(m->json);
     ab_spanv metadata = ab_span_get(root, "metadata");
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(&text);
     for (ab_spanv v = ab_span_first(root); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, metadata))
             put_view_metadata(&w, v, s);
@@ -264,16 +253,13 @@ ab_err ab_manifest_view(const ab_manifest *m, const ab_sidecar *s, ab_object **o
 
 ab_err ab_manifest_head(const ab_object *object, char **out)
 {
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
-    ab_spanw w = ab_spanw_to(&text);
-    ab_spanw_object(&w);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
+    ab_spanw w = ab_spanw_object_to(&text);
     ab_spanw_key_raw(&w, "apiVersion", ab_span_raw(ab_object_field(object, "apiVersion")));
     ab_spanw_key_str(&w, "kind", ab_object_kind(object));
     ab_spanv metadata = ab_object_field(object, "metadata");
     ab_spanv annotations = ab_span_get(metadata, "annotations");
-    ab_spanw_key(&w, AB_STR("metadata"));
-    ab_spanw_object(&w);
+    ab_spanw_key_object(&w, "metadata");
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         if (same_node(v, annotations))
             put_annotations(&w, v, last_applied);

@@ -23,8 +23,7 @@ static void put_digest(ab_spanw *w, const char *name, const ab_digest *digest)
 
 ab_err ab_sidecar_format(const ab_sidecar *s, ab_buf *out)
 {
-    ab_spanw w = ab_spanw_to(out);
-    ab_spanw_object(&w);
+    ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_key_str(&w, "uid", ab_str_of(s->uid));
     ab_spanw_key_str(&w, "creationTimestamp", ab_str_of(s->created));
     ab_spanw_key_str(&w, "file", ab_str_of(s->file));
@@ -80,8 +79,7 @@ static ab_err take_status(ab_spanv root, ab_sidecar *s, ab_error *err)
     ab_spanv version = ab_span_get(root, "statusVersion");
     if (!ab_span_present(version))
         return AB_ERR_OK;
-    ab_buf text;
-    ab_buf_init(&text, 4096);
+    ab_buf text = ab_buf_up_to(4096);
     ab_err e = ab_span_copy(version, &text);
     if (e != AB_ERR_OK) {
         ab_buf_fini(&text);

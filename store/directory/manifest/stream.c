@@ -276,8 +276,7 @@ static ab_err verify(ab_str text, const snapshot *before, ab_error *err)
 
 ab_err ab_stream_change(ab_str text, const ab_stream_edit *edit, ab_buf *out, ab_error *err)
 {
-    ab_buf part;
-    ab_buf_init(&part, out->cap);
+    ab_buf part = ab_buf_up_to(out->cap);
     snapshot before = {0};
     ab_err e = snapshot_of(text, edit, &before, err);
     if (e == AB_ERR_OK && edit->json.ptr != NULL)

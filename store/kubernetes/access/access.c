@@ -125,7 +125,7 @@ static void check_certificates(ab_kube_access *a)
             AB_WARN(
                 a->log, STORE,
                 "cannot load new certificates for the API server; still using the previous ones",
-                AB_KV("why", (const char *)err.text));
+                AB_KV("why", err.text));
         }
     }
     warn_expiry(a, now);
@@ -366,7 +366,7 @@ ab_err ab_kube_access_new_at(const ab_kube_places *places, uv_loop_t *loop, cons
         return e == AB_ERR_NOMEM ? e : AB_ERR_CONFIG;
     }
     warn_expiry(a, a->files_ms);
-    AB_INFO(log, STORE, "using the API server", AB_KV("server", (const char *)a->config.server));
+    AB_INFO(log, STORE, "using the API server", AB_KV("server", a->config.server));
     *out = a;
     return AB_ERR_OK;
 }

@@ -42,8 +42,7 @@ bool ab_kube_text_changed(const ab_kube_text *t)
 
 static ab_err load_file(ab_kube_text *t, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_KUBE_FILE_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_KUBE_FILE_MAX);
     ab_err e = ab_file_read(t->path, &text, &t->stamp, err);
     if (e == AB_ERR_OK && text.len > 0 && memchr(text.ptr, '\0', text.len) != NULL)
         e = ab_fail(err, AB_ERR_INVALID, "%s has a NUL character", t->path);

@@ -58,9 +58,8 @@ static void fail_later(ab_kube_attempt *a, ab_err code)
 
 static ab_err begin(ab_kube_attempt *a, const char *bearer)
 {
-    ab_buf url, authorization;
-    ab_buf_init(&url, URL_MAX);
-    ab_buf_init_secret(&authorization, TOKEN_MAX);
+    ab_buf url = ab_buf_up_to(URL_MAX);
+    ab_buf authorization = ab_buf_secret_up_to(TOKEN_MAX);
     ab_buf_printf(&url, "%s%s", ab_kube_access_server(a->all->access), a->path);
     if (bearer != NULL)
         ab_buf_printf(&authorization, "Authorization: Bearer %s", bearer);
@@ -118,8 +117,7 @@ bool ab_kube_lines_add(ab_kube_lines *l, const ab_http_field *fields, size_t cou
 {
     assert(l->count + count <= AB_KUBE_FIELDS_MAX + 1);
     for (size_t i = 0; i < count; i++) {
-        ab_buf line;
-        ab_buf_init(&line, LINE_MAX_BYTES);
+        ab_buf line = ab_buf_up_to(LINE_MAX_BYTES);
         ab_buf_printf(&line, "%.*s: %.*s", AB_STR_ARG(fields[i].name), AB_STR_ARG(fields[i].value));
         char *text = ab_buf_take(&line);
         if (text == NULL)

@@ -46,8 +46,7 @@ static bool add_optional(cJSON *object, const char *name, const char *text)
 
 static bool add_authority(cJSON *cluster, ab_str pem)
 {
-    ab_buf ca;
-    ab_buf_init(&ca, 2 * AB_KUBE_FILE_MAX);
+    ab_buf ca = ab_buf_up_to(2 * AB_KUBE_FILE_MAX);
     ab_base64_encode(pem, &ca);
     bool added =
         ca.len == 0 || ab_doc_add_str(cluster, "certificate-authority-data", ab_buf_str(&ca));
@@ -69,8 +68,7 @@ static bool add_cluster(cJSON *spec, const ab_kubeconfig *config)
 /* "KUBERNETES_EXEC_INFO={...}"; NULL: out of memory. */
 static char *exec_info(const ab_kubeconfig *config)
 {
-    ab_buf text;
-    ab_buf_init(&text, 4 * AB_KUBE_FILE_MAX);
+    ab_buf text = ab_buf_up_to(4 * AB_KUBE_FILE_MAX);
     ab_buf_puts(&text, INFO);
     cJSON *doc = cJSON_CreateObject();
     bool complete = ab_doc_add_str(doc, "kind", AB_STR("ExecCredential")) &&

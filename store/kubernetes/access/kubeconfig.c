@@ -185,8 +185,7 @@ static bool find(const reader *r, const char *list, const char *item, const char
 
 static ab_err no_context(const reader *r, const char *wanted)
 {
-    ab_buf names;
-    ab_buf_init(&names, NAMES_MAX);
+    ab_buf names = ab_buf_up_to(NAMES_MAX);
     for (size_t i = 0; i < r->count; i++) {
         ab_spanv v = ab_span_first(top(&r->layers[i], "contexts"));
         for (; ab_span_present(v); v = ab_span_next(v))

@@ -17,8 +17,7 @@ ab_err ab_kubeconfig_take_text(ab_spanv v, const char *name, char **out, ab_erro
 {
     if (!ab_kubeconfig_is_set(v))
         return AB_ERR_OK;
-    ab_buf text;
-    ab_buf_init(&text, AB_KUBE_FILE_MAX);
+    ab_buf text = ab_buf_up_to(AB_KUBE_FILE_MAX);
     ab_err e = ab_span_copy(v, &text);
     if (e == AB_ERR_INVALID) {
         e = ab_fail(err, AB_ERR_CONFIG, "%s is not a string; put it in quotes", name);
@@ -70,8 +69,7 @@ static void drop_space(char *text)
 
 static ab_err decode(const char *name, char **text, ab_error *err)
 {
-    ab_buf bytes;
-    ab_buf_init(&bytes, AB_KUBE_FILE_MAX);
+    ab_buf bytes = ab_buf_up_to(AB_KUBE_FILE_MAX);
     drop_space(*text);
     bool good = ab_base64_decode(ab_str_of(*text), &bytes);
     ab_err e = ab_buf_status(&bytes);

@@ -28,12 +28,11 @@ static ab_err desired_of(const ab_object *hub, ab_buf *text, ab_digest *digest)
 
 bool ab_principal_app_is_as_watched(const ab_principal_app *app, const ab_object *hub)
 {
-    ab_buf desired;
     ab_digest digest = {{0}};
     /* The same may be another text by now, in a file: the store tells nothing of that. */
     if (ab_str_is(ab_object_version(hub), app->version))
         return true;
-    ab_buf_init(&desired, AB_SPAN_SIZE_MAX);
+    ab_buf desired = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = desired_of(hub, &desired, &digest);
     ab_buf_fini(&desired);
     return e == AB_ERR_OK && ab_digest_eq(&digest, &app->desired);

@@ -53,9 +53,8 @@ static void write_status_and_error(ab_principal_app *app, ab_spanv status, ab_st
                                    ab_str stamp)
 {
     char time[AB_TIME_TEXT];
-    ab_buf text;
     ab_time_format_seconds(ab_clock_wall_us(app->principal->env.clock), time);
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_app_status_with_error(status, message, ab_str_of(time), &text);
     if (e == AB_ERR_OK)
         write_status(app, ab_buf_str(&text), stamp);
@@ -173,8 +172,7 @@ static void note_error(ab_principal_app *app, const ab_task *t)
     bool other = message != NULL && (app->error == NULL || strcmp(message, app->error) != 0);
     if (other && app->peer != NULL && ab_principal_may_log(app->peer))
         AB_WARN(app->principal->env.log, SYNC, "agent reported an error",
-                AB_KV("agent", app->agent), AB_KV("object", app->key),
-                AB_KV("why", (const char *)message),
+                AB_KV("agent", app->agent), AB_KV("object", app->key), AB_KV("why", message),
                 AB_KV("held_back", app->peer->lines.held_back));
     free(app->error);
     app->error = message;

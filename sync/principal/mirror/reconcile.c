@@ -133,10 +133,9 @@ static ab_err demand_of(const struct mirror *m, const ab_object *source, const a
 /* Whether the project of an Application is its agent's. */
 static ab_err judge_project(struct mirror *m, const ab_object *source)
 {
-    ab_buf name;
     if (!m->kind->reports)
         return AB_ERR_OK;
-    ab_buf_init(&name, 4096);
+    ab_buf name = ab_buf_up_to(4096);
     ab_mirror_project_name(source, m->agent, &name);
     ab_buf_putc(&name, '\0');
     char *project = ab_buf_take(&name);
@@ -186,13 +185,12 @@ static bool place(struct mirror *m, const ab_object *source, const ab_object *hu
 {
     struct demand demand;
     ab_digest digest;
-    ab_buf text;
     ab_err e = demand_of(m, source, hub, &demand);
     if (e == AB_ERR_OK && !demand.due && ab_mirror_is_project_judged(m) &&
         ab_digest_eq(&m->applied, &m->hub) && !ab_digest_is_none(&m->hub))
         return false;
     bool refused = m->project_refused;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     if (e == AB_ERR_OK)
         e = render_mirror(m, source, hub, &demand, &text);
     if (e == AB_ERR_OK)
@@ -241,12 +239,11 @@ static ab_err status_text(const struct mirror *m, const ab_object *source, ab_bu
 {
     char time[AB_TIME_TEXT];
     ab_span *doc = NULL;
-    ab_buf plain;
     const char *error = error_of(m);
     if (error == NULL)
         return ab_mirror_status(source, m->agent, out);
     ab_time_format_seconds(ab_clock_wall_us(m->principal->env.clock), time);
-    ab_buf_init(&plain, AB_SPAN_SIZE_MAX);
+    ab_buf plain = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_mirror_status(source, m->agent, &plain);
     if (e == AB_ERR_OK)
         e = ab_span_parse(ab_buf_str(&plain), &doc, NULL);
@@ -275,12 +272,11 @@ static void write_status(struct mirror *m, const ab_buf *text, ab_str version)
 static bool state(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     ab_digest digest;
-    ab_buf text;
     if (!m->kind->reports || must_stay(m) ||
         (!ab_digest_is_none(&m->applied_status) &&
          ab_digest_eq(&m->applied_status, &m->hub_status)))
         return false;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = status_text(m, source, &text);
     if (e == AB_ERR_OK)
         e = ab_span_digest_text(ab_buf_str(&text), &digest);
@@ -390,12 +386,11 @@ void ab_mirror_decide(struct mirror *m, ab_object *hub)
 void ab_mirror_create(struct mirror *m)
 {
     ab_object *source;
-    ab_buf text;
     if (!ab_reconcile_received(&m->record, NULL, &source))
         return;
     ab_mirror_set_conflict(m, false);
     m->requests = (struct requests){0};
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = render_mirror(m, source, NULL, &(struct demand){0}, &text);
     ab_object_unref(source);
     if (e == AB_ERR_OK) {

@@ -239,8 +239,8 @@ static void refuse_publication(const struct mirror *m, const ab_event *event, co
         return;
     if (ab_principal_may_log(peer))
         AB_WARN(m->principal->env.log, SYNC, "cannot use the published object",
-                AB_KV("agent", m->agent), AB_KV("object", m->key),
-                AB_KV("why", (const char *)err->text), AB_KV("held_back", peer->lines.held_back));
+                AB_KV("agent", m->agent), AB_KV("object", m->key), AB_KV("why", err->text),
+                AB_KV("held_back", peer->lines.held_back));
     ab_principal_refuse(peer, event, "payload");
 }
 
@@ -298,7 +298,7 @@ static void begin_error(struct mirror *m, const ab_task *t)
     char *message = ab_feedback_text(t->event, "message", "");
     if (message != NULL && peer != NULL && ab_principal_may_log(peer))
         AB_WARN(m->principal->env.log, SYNC, "agent reported an error", AB_KV("agent", m->agent),
-                AB_KV("object", m->key), AB_KV("why", (const char *)message),
+                AB_KV("object", m->key), AB_KV("why", message),
                 AB_KV("held_back", peer->lines.held_back));
     set_error(m, message, false);
     m->error_hash = ab_event_content_hash(t->event);

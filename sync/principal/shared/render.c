@@ -18,8 +18,7 @@ bool ab_principal_shared_is_in_clear(const struct peer *peer)
 static ab_err context_of(const ab_object *hub, char out[AB_DIGEST_HEX], ab_error *err)
 {
     ab_object *clear = NULL;
-    ab_buf text;
-    ab_buf_init(&text, AB_SPAN_SIZE_MAX);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_secret_sealed(hub, AB_STR_NONE, &text);
     if (e == AB_ERR_OK)
         e = ab_object_parse(ab_buf_str(&text), &clear, err);
@@ -34,9 +33,8 @@ static ab_err seal_bound(const struct peer *peer, const ab_object *hub,
                          const ab_seal_binding *binding, ab_buf *payload, ab_error *err)
 {
     const ab_principal_sealing *sealing = &peer->principal->env.sealing;
-    ab_buf content, sealed;
-    ab_buf_init_secret(&content, AB_SPAN_SIZE_MAX);
-    ab_buf_init(&sealed, AB_SPAN_SIZE_MAX);
+    ab_buf content = ab_buf_secret_up_to(AB_SPAN_SIZE_MAX);
+    ab_buf sealed = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_secret_content(hub, &content);
     if (e == AB_ERR_OK)
         e = sealing->seal(sealing->arg, peer->name, binding, ab_buf_str(&content), &sealed, err);

@@ -64,16 +64,15 @@ static void note_unsendable(const struct shared *s, struct peer *peer, ab_err e,
     if (err->text[0] == '\0')
         (void)ab_fail(err, e, "%s", ab_err_text(e));
     AB_ERROR(s->principal->env.log, SYNC, "cannot be sent", AB_KV("agent", peer->name),
-             AB_KV("object", s->key), AB_KV("why", (const char *)err->text));
+             AB_KV("object", s->key), AB_KV("why", err->text));
     ab_principal_shared_note_unsendable(peer, ab_str_of(s->key), err);
 }
 
 static void send(const struct shared *s, struct peer *peer, const ab_object *hub)
 {
-    ab_buf payload;
     ab_digest digest;
     ab_error err = {0};
-    ab_buf_init(&payload, AB_SPAN_SIZE_MAX);
+    ab_buf payload = ab_buf_up_to(AB_SPAN_SIZE_MAX);
     ab_err e = ab_principal_shared_render(s, peer, hub, &payload, &digest, &err);
     if (e == AB_ERR_CLOSED)
         ab_principal_shared_count_again(peer);

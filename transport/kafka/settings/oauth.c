@@ -39,8 +39,7 @@ bool ab_kafka_oauth_is_wanted(const ab_config *config)
 
 static ab_err read_secret(const char *path, char **out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, SECRET_MAX);
+    ab_buf text = ab_buf_secret_up_to(SECRET_MAX);
     ab_err e = ab_file_read_named(path, &text, err);
     if (e == AB_ERR_OK) {
         ab_str secret = ab_buf_str(&text);
@@ -55,8 +54,7 @@ static ab_err read_secret(const char *path, char **out, ab_error *err)
 
 static ab_err read_token(const char *path, ab_oauth_token *out, ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, AB_OAUTH_TOKEN_MAX);
+    ab_buf text = ab_buf_secret_up_to(AB_OAUTH_TOKEN_MAX);
     ab_err e = ab_file_read_named(path, &text, err);
     if (e == AB_ERR_OK) {
         e = ab_oauth_token_read(ab_buf_str(&text), out, err);
@@ -126,11 +124,10 @@ static long post(CURL *curl, const cJSON *from, const char *secret, ab_buf *answ
 
 static ab_err ask(const cJSON *from, const char *secret, ab_oauth_token *out, ab_error *err)
 {
-    ab_buf answer;
     CURL *curl = curl_easy_init();
     if (curl == NULL)
         return ab_fail(err, AB_ERR_NOMEM, "out of memory");
-    ab_buf_init_secret(&answer, AB_OAUTH_TOKEN_MAX);
+    ab_buf answer = ab_buf_secret_up_to(AB_OAUTH_TOKEN_MAX);
     long status = post(curl, from, secret, &answer, err);
     ab_err e = status == 0
                    ? err->code
@@ -223,11 +220,10 @@ static ab_err describe(const ab_config *c, ab_buf *out)
 ab_err ab_kafka_oauth_configure(const ab_config *config, rd_kafka_conf_t *conf, ab_error *err)
 {
     char why[256];
-    ab_buf text;
     ab_err e = check(config, err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf_init(&text, (size_t)FORM_MAX * 4);
+    ab_buf text = ab_buf_up_to((size_t)FORM_MAX * 4);
     e = describe(config, &text);
     if (e != AB_ERR_OK)
         ab_fail(err, e, "kafka.sasl.oauth: %s", ab_err_text(e));

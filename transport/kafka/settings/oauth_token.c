@@ -48,12 +48,11 @@ static bool find_claims(ab_str token, ab_str *out)
 static bool read_claims(ab_str token, ab_oauth_token *out)
 {
     ab_str part;
-    ab_buf json;
     cJSON *claims = NULL;
     int64_t exp = 0;
     if (!find_claims(token, &part))
         return false;
-    ab_buf_init_secret(&json, AB_OAUTH_TOKEN_MAX);
+    ab_buf json = ab_buf_secret_up_to(AB_OAUTH_TOKEN_MAX);
     bool ok = ab_base64url_decode(part, &json) &&
               ab_doc_parse(ab_buf_str(&json), AB_OAUTH_TOKEN_MAX, &claims, NULL) == AB_ERR_OK &&
               ab_doc_i64(claims, "exp", &exp) == AB_ERR_OK && exp > 0 && exp < INT64_MAX / 1000;

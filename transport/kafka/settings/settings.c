@@ -39,8 +39,7 @@ static ab_err set_brokers(const ab_kafka_settings *s, ab_error *err)
     ab_err e = check_brokers(s->config, ab_config_count(s->config, "kafka.brokers"), err);
     if (e != AB_ERR_OK)
         return e;
-    ab_buf list;
-    ab_buf_init(&list, AB_KAFKA_BROKERS_MAX);
+    ab_buf list = ab_buf_up_to(AB_KAFKA_BROKERS_MAX);
     ab_kafka_put_brokers(s->config, &list);
     e = ab_buf_status(&list);
     if (e == AB_ERR_OK)
@@ -92,8 +91,7 @@ static ab_err need_feature(const ab_kafka_settings *s, const char *feature, ab_e
 
 static ab_err read_password(const char *path, char out[PASSWORD_MAX], ab_error *err)
 {
-    ab_buf text;
-    ab_buf_init_secret(&text, PASSWORD_MAX - 1);
+    ab_buf text = ab_buf_secret_up_to(PASSWORD_MAX - 1);
     ab_err e = ab_file_read_named(path, &text, err);
     if (e == AB_ERR_OK)
         snprintf(out, PASSWORD_MAX, "%.*s", AB_STR_ARG(ab_buf_str(&text)));

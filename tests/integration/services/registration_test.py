@@ -325,6 +325,7 @@ class Bounded(Registering):
 
 class GoAgent(Registering):
     """An argocd-agent, which opens its stream again when it was told that it is not served."""
+    options = {"approval": "manual"}  # with automatic it may be served before it opens its stream
 
     def test_it_is_registered_and_then_served(self):
         self.hub.write("w1", "guestbook", application("guestbook"))
@@ -333,6 +334,7 @@ class GoAgent(Registering):
         self.addCleanup(agent.stop)
         agent.wait("ended", lambda code: code == "UNAVAILABLE")
         self.registered()
+        self.approve("true")
         self.has_logged("serving agent")
         agent.order(open=True)
         agent.event("create")

@@ -38,12 +38,12 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     *out = server ? &rows[1] : rows;
     return 0;
 }
-/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 void freeaddrinfo(struct addrinfo *list)
 {
     (void)list;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 static void the_next_address_is_tried_where_nobody_listens(void **state)
 {

@@ -210,12 +210,12 @@ int getaddrinfo(const char *restrict name, const char *restrict service,
     *out = rows;
     return 0;
 }
-/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 void freeaddrinfo(struct addrinfo *list)
 {
     (void)list;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 static int start(void **state)
 {

@@ -93,7 +93,7 @@ static int64_t held_us(void *arg)
     return 1000000;
 }
 
-/* As vim does: the file is moved to a backup, which is seen, then written anew, and wrongly. */
+/* As vim does: the file is moved to a backup, which is seen, then written again, and wrongly. */
 static void what_was_missing_for_a_moment_is_not_gone_when_its_file_is_broken(void **state)
 {
     (void)state;

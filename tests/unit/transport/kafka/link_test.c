@@ -104,7 +104,7 @@ static void who_was_displaced_goes_on_as_a_new_writer(void **state)
     ab_unconnected_close(&u);
 }
 
-/* A log that is made for it anew does not tell which epochs there were. */
+/* A log that is made for it again does not tell which epochs there were. */
 static void who_is_added_again_writes_under_a_higher_epoch(void **state)
 {
     (void)state;

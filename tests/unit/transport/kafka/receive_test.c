@@ -257,13 +257,13 @@ static void begin_again(fixture *f, const ab_kafka_findings *found)
 /* Both are the first of their log. */
 static void what_was_delivered_before_a_gap_does_not_count_after_it(void **state)
 {
-    const ab_kafka_findings anew = {.committed = -1, .in_high = 1, .in_sent = -1};
+    const ab_kafka_findings empty = {.committed = -1, .in_high = 1, .in_sent = -1};
     (void)state;
     fixture f;
     set_up(&f);
     receive(&f, FIRST);
     f.u.link->lost_in = true;
-    begin_again(&f, &anew);
+    begin_again(&f, &empty);
     assert_int_equal(f.gaps, 1);
     receive(&f, 0);
     assert_int_equal(f.count, 2);

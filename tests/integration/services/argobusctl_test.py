@@ -13,7 +13,7 @@ import urllib.request
 
 import yaml
 
-from daemons import Fleet, application, free_port, only_kafka, revision, wait_for
+from daemons import Fleet, application, free_port, kcat, only_kafka, revision, wait_for
 from documented import commands
 
 TOO_MANY = 21  # deletions; sync.max-deletions is 20
@@ -323,8 +323,7 @@ class OneFile(Shown):
 
     def kept(self):
         topic = self.topic("up").removesuffix("state") + "live"
-        return subprocess.run([os.environ["KAFKA_DEV"], "tool", "console-consumer", "--topic", topic, "--from-beginning",
-                               "--timeout-ms", "3000"], check=True, capture_output=True, text=True).stdout
+        return kcat("-C", "-e", "-q", "-t", topic, capture_output=True).stdout
 
     def test_the_topic_has_its_certificate_and_not_its_key(self):
         self.start()

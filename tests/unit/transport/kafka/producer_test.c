@@ -17,10 +17,11 @@
 
 #include <cmocka.h>
 
-#define SMALL   100
-#define BATCH   (48 * 1024)
-#define LARGE   (50 * 1024) /* fills a request */
-#define HOLD_MS 100
+#define SMALL     100
+#define BATCH     (48 * 1024)
+#define LARGE     (50 * 1024)       /* fills a request */
+#define TOO_LARGE (4 * 1024 * 1024) /* for the smallest kafka.message-max */
+#define HOLD_MS   100
 
 typedef struct {
     ab_unconnected u;
@@ -54,6 +55,12 @@ static void close_producer(fixture *f)
     ab_kafka_producers_fini(all);
 }
 
+static void reopen_producer(fixture *f)
+{
+    assert_int_equal(ab_kafka_producers_open(f->p->all, NULL), AB_ERR_OK);
+    assert_ptr_equal(ab_kafka_producer_of(f->u.link, f->p->all->lane), f->p);
+}
+
 static void on_told(void *arg, ab_err code, const ab_error *err)
 {
     sending *s = arg;
@@ -66,7 +73,7 @@ static void on_told(void *arg, ab_err code, const ab_error *err)
 
 static ab_event *make_event(const char *key, size_t bytes)
 {
-    static char data[LARGE];
+    static char data[TOO_LARGE];
     ab_event *event = NULL;
     ab_event_draft d = {.data = {data, bytes}};
     memset(data, 'x', sizeof(data));
@@ -159,8 +166,11 @@ static void nothing_is_held_for_long(void **state)
     fixture f;
     open_producer(&f, AB_LANE_STATE, NULL);
     send_one(&f, "a", SMALL);
+    ab_wheel_timer_stop(&f.u.link->timer);
     send_one(&f, "b", SMALL);
     int64_t now = ab_kafka_now(&f.u.kafka);
+    assert_true(ab_link_is_in_use(&f.u.link->timer.at));
+    assert_true(f.u.link->timer.due_ms <= now + HOLD_MS);
     assert_in_range(ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now), now, now + HOLD_MS);
     assert_int_equal(handed_over(&f), 1);
     (void)ab_kafka_producer_look(f.u.link, AB_LANE_LIVE, now + HOLD_MS);
@@ -250,6 +260,189 @@ static void live_events_are_not_held(void **state)
     close_producer(&f);
 }
 
+/* Or an older state of an object would follow a newer one. */
+static void nothing_overtakes_what_goes_one_by_one(void **state)
+{
+    static const char *const set[] = {"kafka.linger=10s", NULL};
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, set);
+    send_one(&f, "a", SMALL);
+    f.u.link->one_by_one = true;
+    send_one(&f, "a", SMALL);
+    assert_int_equal(handed_over(&f), 1);
+    close_producer(&f);
+    assert_int_equal(f.told, 2);
+}
+
+static void wake_nobody(uv_async_t *wake)
+{
+    (void)wake;
+}
+
+static void what_librdkafka_does_not_take_leaves_its_room(void **state)
+{
+    static const char *const set[] = {"kafka.message-max=64KiB", NULL};
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, set);
+    ab_kafka *k = &f.u.kafka;
+    TAILQ_INIT(&k->failed);
+    assert_int_equal(uv_async_init(&f.u.loop, &k->wake, wake_nobody), 0);
+    send_one(&f, "a", TOO_LARGE);
+    assert_int_equal(handed_over(&f), 0);
+    assert_int_equal(f.u.link->share[AB_LANE_STATE].count, 0);
+    assert_int_equal(f.p->all->budget.flowing + f.p->all->budget.stuck, 0);
+    ab_kafka_send *failed = TAILQ_FIRST(&k->failed);
+    assert_int_equal(failed->failed, AB_ERR_TOOBIG);
+    TAILQ_REMOVE(&k->failed, failed, at);
+    ab_kafka_send_finish(failed, failed->failed, NULL);
+    uv_close((uv_handle_t *)&k->wake, NULL);
+    close_producer(&f);
+}
+
+/* As when certificates are renewed. What stayed counted would hold up all that follows for ever. */
+static void what_a_closed_producer_had_counts_no_more(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    ab_kafka_link *l = f.u.link;
+    unsigned refs = l->refs;
+    send_one(&f, "a", SMALL);
+    send_one(&f, "b", SMALL);
+    send_one(&f, "c", SMALL);
+    ab_kafka_send *refused = TAILQ_FIRST(&l->held);
+    TAILQ_REMOVE(&l->held, refused, at);
+    TAILQ_INSERT_TAIL(&l->refused, refused, at);
+    l->one_by_one = true;
+    assert_false(ab_kafka_producers_are_idle(f.p->all));
+    ab_kafka_producers_close(f.p->all, AB_ERR_UNAVAILABLE);
+    assert_true(ab_kafka_producers_are_idle(f.p->all));
+    assert_int_equal(f.told, 3);
+    assert_int_equal(f.outcome, AB_ERR_UNAVAILABLE);
+    assert_true(TAILQ_EMPTY(&l->refused) && TAILQ_EMPTY(&l->held));
+    assert_int_equal(l->refs, refs);
+    assert_int_equal(l->held_bytes, 0);
+    assert_int_equal(l->share[AB_LANE_STATE].count, 0);
+    assert_int_equal(f.p->all->budget.flowing + f.p->all->budget.stuck, 0);
+    reopen_producer(&f);
+    send_one(&f, "d", SMALL);
+    assert_int_equal(handed_over(&f), 1);
+    assert_int_equal(l->unconfirmed, 1);
+    close_producer(&f);
+}
+
+static void a_producer_that_failed_for_good_is_made_again_later(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    ab_kafka *k = &f.u.kafka;
+    ab_wheel_timer_stop(&f.u.link->timer);
+    send_one(&f, "a", SMALL);
+    f.p->broken = true;
+    k->member.asking = true; /* with its handle */
+    ab_kafka_producers_tick(f.p->all);
+    assert_non_null(f.p->handle);
+    k->member.asking = false;
+    ab_kafka_producers_tick(f.p->all);
+    assert_null(f.p->handle);
+    assert_false(f.p->broken);
+    assert_int_equal(f.told, 1);
+    assert_int_equal(f.outcome, AB_ERR_UNAVAILABLE);
+    /* Who waits for room is told: no report of this handle comes any more. */
+    assert_true(ab_link_is_in_use(&f.u.link->timer.at) && f.u.link->timer.due_ms == 0);
+    assert_int_equal(ab_kafka_producers_open(f.p->all, NULL), AB_ERR_UNAVAILABLE);
+    f.p->retry_ms = ab_kafka_now(k);
+    reopen_producer(&f);
+    close_producer(&f);
+}
+
+static bool one_has_expired(void *arg)
+{
+    fixture *f = arg;
+    ab_kafka_producers_tick(f->p->all);
+    return f->told == 1;
+}
+
+static void a_live_event_that_no_broker_takes_expires(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_LIVE, NULL);
+    send_one(&f, "late", SMALL);
+    send_one(&f, "never", SMALL);
+    TAILQ_FIRST(&f.p->sends)->deadline_ms = ab_kafka_now(&f.u.kafka) + 1;
+    ab_unconnected_until(&f.u, one_has_expired, &f);
+    assert_int_equal(f.outcome, AB_ERR_TIMEOUT);
+    assert_string_equal(f.last, "late");
+    assert_int_equal(handed_over(&f), 2); /* librdkafka has both */
+    close_producer(&f);
+    assert_int_equal(f.told, 2);
+}
+
+static void count_room(void *arg, const char *agent)
+{
+    assert_string_equal(agent, "w1");
+    ++*(int *)arg;
+}
+
+/* Nothing of its own is on its way, so no report can tell it of room. */
+static void who_was_refused_with_nothing_on_its_way_is_told_of_room(void **state)
+{
+    (void)state;
+    fixture f;
+    int told = 0;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    f.u.kafka.base.env.events = (ab_transport_events){.on_writable = count_room, .arg = &told};
+    ab_event *event = make_event("a", LARGE);
+    int64_t now = ab_kafka_now(&f.u.kafka);
+    assert_true(ab_kafka_producer_admits(f.u.link, AB_LANE_STATE, event));
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now);
+    assert_int_equal(told, 0);
+    f.p->all->budget.flowing = 3 * f.p->all->budget.max; /* of others */
+    ab_wheel_timer_stop(&f.u.link->timer);
+    assert_false(ab_kafka_producer_admits(f.u.link, AB_LANE_STATE, event));
+    assert_true(ab_link_is_in_use(&f.u.link->timer.at) && f.u.link->timer.due_ms == 0);
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now);
+    assert_int_equal(told, 1);
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_STATE, now);
+    assert_int_equal(told, 1);
+    ab_event_unref(event);
+    close_producer(&f);
+}
+
+static void what_is_on_its_way_is_looked_at_in_time(void **state)
+{
+    (void)state;
+    fixture f;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    ab_wheel_timer_stop(&f.u.link->timer);
+    send_one(&f, "a", SMALL);
+    int64_t stuck_at = ab_kafka_now(&f.u.kafka) + f.p->all->budget.stuck_ms;
+    assert_true(ab_link_is_in_use(&f.u.link->timer.at) && f.u.link->timer.due_ms <= stuck_at);
+    (void)ab_kafka_producer_look(f.u.link, AB_LANE_STATE, stuck_at);
+    assert_true(f.u.link->share[AB_LANE_STATE].stuck);
+    close_producer(&f);
+}
+
+static void links_share_a_producer_until_it_has_enough(void **state)
+{
+    (void)state;
+    fixture f;
+    ab_kafka_link *other = NULL;
+    open_producer(&f, AB_LANE_STATE, NULL);
+    assert_int_equal(f.p->links, 1);
+    f.p->links = 250;
+    assert_int_equal(ab_kafka_link_new(&f.u.kafka, "w2", &other, NULL), AB_ERR_OK);
+    ab_kafka_producer *second = ab_kafka_producer_of(other, AB_LANE_STATE);
+    assert_ptr_not_equal(second, f.p);
+    assert_int_equal(second->links, 1);
+    ab_kafka_link_unref(other);
+    close_producer(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +453,14 @@ int main(void)
         cmocka_unit_test(a_full_request_goes_once_there_is_room),
         cmocka_unit_test(with_a_linger_nothing_is_held),
         cmocka_unit_test(live_events_are_not_held),
+        cmocka_unit_test(nothing_overtakes_what_goes_one_by_one),
+        cmocka_unit_test(what_librdkafka_does_not_take_leaves_its_room),
+        cmocka_unit_test(what_a_closed_producer_had_counts_no_more),
+        cmocka_unit_test(a_producer_that_failed_for_good_is_made_again_later),
+        cmocka_unit_test(a_live_event_that_no_broker_takes_expires),
+        cmocka_unit_test(who_was_refused_with_nothing_on_its_way_is_told_of_room),
+        cmocka_unit_test(what_is_on_its_way_is_looked_at_in_time),
+        cmocka_unit_test(links_share_a_producer_until_it_has_enough),
     };
     return cmocka_run_group_tests_name("producer", tests, NULL, NULL);
 }

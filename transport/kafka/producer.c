@@ -341,7 +341,6 @@ static void leave_unconfirmed(ab_kafka_producer *p, ab_kafka_link *l)
     TAILQ_CONCAT(&p->sends, &l->refused, at);
     TAILQ_CONCAT(&p->sends, &l->held, at);
     l->held_bytes = 0;
-    l->one_by_one = false;
     l->unconfirmed = 0;
 }
 

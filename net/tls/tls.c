@@ -81,11 +81,18 @@ static ab_err fail_openssl(ab_error *err, const char *what, const char *file)
     return AB_ERR_CONFIG;
 }
 
-/* A key that does not match the certificate is refused when it is read. */
+/* A key of the certificate's kind is compared with it when it is read. One of another kind is kept
+ * beside it, and is only found to have no certificate. */
+static bool is_mismatch(unsigned long code)
+{
+    int reason = ERR_GET_REASON(code);
+    return (ERR_GET_LIB(code) == ERR_LIB_X509 && reason == X509_R_KEY_VALUES_MISMATCH) ||
+           (ERR_GET_LIB(code) == ERR_LIB_SSL && reason == SSL_R_NO_CERTIFICATE_ASSIGNED);
+}
+
 static ab_err fail_key(ab_error *err, const char *key, const char *cert)
 {
-    unsigned long code = ERR_peek_last_error();
-    if (ERR_GET_LIB(code) != ERR_LIB_X509 || ERR_GET_REASON(code) != X509_R_KEY_VALUES_MISMATCH)
+    if (!is_mismatch(ERR_peek_last_error()))
         return fail_openssl(err, "private key", key);
     ERR_clear_error();
     return ab_fail(err, AB_ERR_CONFIG,
@@ -124,7 +131,8 @@ static ab_err load_own(const ab_tls_context *s, SSL_CTX *ctx, ab_error *err)
         return ab_fail(err, AB_ERR_CONFIG, "a certificate and its key are needed");
     if (SSL_CTX_use_certificate_chain_file(ctx, cert) != 1)
         return fail_openssl(err, "certificate", cert);
-    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1)
+    if (SSL_CTX_use_PrivateKey_file(ctx, key, SSL_FILETYPE_PEM) != 1 ||
+        SSL_CTX_check_private_key(ctx) != 1)
         return fail_key(err, key, cert);
     return AB_ERR_OK;
 }

@@ -59,7 +59,9 @@ static void take_secret(const service *s, const ab_object *secret)
 {
     ab_registration_on_updated(s->registration, secret);
     ab_registry_on_updated(s->registry, secret);
-    ab_principal_live_named(s->live, ab_registry_agent_of(secret), secret);
+    ab_str agent = ab_registry_agent_of(secret);
+    if (ab_map_find(s->senders, agent) != NULL) /* else its name was refused */
+        ab_principal_live_named(s->live, agent, secret);
 }
 
 /* @return false: it is something else */

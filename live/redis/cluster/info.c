@@ -30,7 +30,6 @@ struct ab_redis_cluster_info {
     ab_map *agents;
     ab_link changed;
     ab_link written;
-    ab_link removed; /* removal: keys that are still to be deleted */
     bool has_failed; /* and it was logged */
 };
 
@@ -43,12 +42,6 @@ typedef struct {
     bool has_counts;
     ab_redis_cluster_counts counts;
 } cluster;
-
-/* A key that is to be deleted. */
-typedef struct {
-    ab_link link;
-    char server[];
-} removal;
 
 /* ---- what is written ---- */
 
@@ -123,6 +116,11 @@ static ab_err put_value(const ab_redis_cluster_info *c, const cluster *k, ab_str
     return e == AB_ERR_OK ? ab_buf_status(out) : e;
 }
 
+static bool can_write(const ab_redis_cluster_info *c)
+{
+    return ab_redis_client_is_up(c->client) && ab_redis_client_queued(c->client) < QUEUED_MAX;
+}
+
 static void write_cluster(ab_redis_cluster_info *c, cluster *k)
 {
     ab_buf key = ab_buf_up_to(TEXT_MAX);
@@ -140,25 +138,23 @@ static void write_cluster(ab_redis_cluster_info *c, cluster *k)
     ab_list_append(&c->written, &k->link);
 }
 
-static void write_removal(ab_redis_cluster_info *c, removal *r)
+/* A redis that is away for long is told nothing of those that went meanwhile: what was written for
+ * them has expired. */
+static void erase(const ab_redis_cluster_info *c, const char *server)
 {
+    if (!can_write(c))
+        return;
     ab_buf key = ab_buf_up_to(TEXT_MAX);
-    put_key(c, r->server, &key);
+    put_key(c, server, &key);
     ab_str args[] = {AB_STR("DEL"), ab_buf_str(&key)};
     if (ab_buf_status(&key) == AB_ERR_OK)
         ab_redis_client_send(c->client, args, 2);
     ab_buf_fini(&key);
-    ab_link_remove(&r->link);
-    free(r);
 }
 
 /* @return false: there is nothing to write now */
 static bool write_next(ab_redis_cluster_info *c, int64_t now_ms)
 {
-    if (ab_link_is_in_use(&c->removed)) {
-        write_removal(c, AB_LINK_OF(c->removed.next, removal, link));
-        return true;
-    }
     if (ab_link_is_in_use(&c->changed)) {
         write_cluster(c, AB_LINK_OF(c->changed.next, cluster, link));
         return true;
@@ -181,7 +177,7 @@ static void on_tick(uv_timer_t *timer)
             ab_redis_client_need(c->client);
         return;
     }
-    for (int i = 0; i < TICK_WRITES && ab_redis_client_queued(c->client) < QUEUED_MAX; i++) {
+    for (int i = 0; i < TICK_WRITES && can_write(c); i++) {
         if (!write_next(c, now_ms))
             return;
     }
@@ -229,15 +225,9 @@ static const ab_redis_client_ops ops = {on_up, on_reply, on_down};
 /* ---- agents ---- */
 
 /* What was written for the agent goes. */
-static void forget_server(ab_redis_cluster_info *c, cluster *k)
+static void forget_server(const ab_redis_cluster_info *c, cluster *k)
 {
-    size_t len = strlen(k->server) + 1;
-    removal *r = calloc(1, sizeof(*r) + len);
-    if (r != NULL) { /* else it expires */
-        ab_link_init(&r->link);
-        memcpy(r->server, k->server, len);
-        ab_list_append(&c->removed, &r->link);
-    }
+    erase(c, k->server);
     free(k->server);
     k->server = NULL;
 }
@@ -319,7 +309,6 @@ ab_err ab_redis_cluster_info_new(const ab_redis_cluster_info_options *options,
     c->agents = ab_map_new();
     ab_link_init(&c->changed);
     ab_link_init(&c->written);
-    ab_link_init(&c->removed);
     uv_timer_init(options->loop, &c->timer);
     c->timer.data = c;
     ab_err e = c->version != NULL && c->agents != NULL
@@ -343,8 +332,6 @@ void ab_redis_cluster_info_close(ab_redis_cluster_info *c)
         return;
     ab_redis_client_close(c->client);
     c->client = NULL;
-    while (ab_link_is_in_use(&c->removed))
-        free(AB_LINK_OF(ab_list_pop(&c->removed), removal, link));
     if (c->agents != NULL) {
         for (ab_map_iter i = ab_map_first(c->agents); i.entry != NULL; ab_map_next(&i))
             free(((cluster *)i.value)->server);

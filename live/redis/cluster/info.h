@@ -43,5 +43,6 @@ AB_MUST_USE ab_err ab_redis_cluster_info_set(ab_redis_cluster_info *c, ab_str ag
 /** An agent has reported its counts; ignored for one that was never set. */
 void ab_redis_cluster_info_count(ab_redis_cluster_info *c, ab_str agent,
                                  const ab_redis_cluster_counts *counts);
-/** The agent is not served any more: delete what was written. */
+/** The agent is not served any more: delete what was written. While the redis is away, that
+ * expires. */
 void ab_redis_cluster_info_remove(ab_redis_cluster_info *c, ab_str agent);

@@ -250,7 +250,7 @@ static char *server_of(const ab_object *secret)
 void ab_principal_live_redis_named(ab_principal_live_redis *l, ab_str agent,
                                    const ab_object *secret)
 {
-    cluster *c = l == NULL || agent.len == 0 ? NULL : cluster_of(l, agent);
+    cluster *c = l == NULL ? NULL : cluster_of(l, agent);
     if (c == NULL)
         return;
     char *server = server_of(secret);

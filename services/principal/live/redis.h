@@ -37,7 +37,8 @@ void ab_principal_live_redis_stop(ab_principal_live_redis *l);
 bool ab_principal_live_redis_is_drained(const ab_principal_live_redis *l);
 /** Before the hub is freed; the loop must be run afterwards. */
 void ab_principal_live_redis_free(ab_principal_live_redis *l);
-/** The cluster Secret of an agent: its server is the cluster's address in Argo CD. */
+/** The cluster Secret of an agent that is served: its server is the cluster's address in Argo CD.
+ */
 void ab_principal_live_redis_named(ab_principal_live_redis *l, ab_str agent,
                                    const ab_object *secret);
 /** An agent has come or gone. */

@@ -6,6 +6,7 @@ and agents take does not grow with what there was.
 SOAK_ROUNDS (200) is how often EACH Applications come and go at each agent, after WARM_UP rounds; the other scenarios
 take shares of it.
 """
+import base64
 import os
 import pathlib
 import re
@@ -14,7 +15,8 @@ import unittest
 
 from both_modes import BothModes
 from daemons import Fleet, Objects, application, revision, wait_for
-from kinds_test import cluster, project
+from kinds_test import AGENT_NAME, cluster, project
+from ports import free_port
 
 ROUNDS = int(os.environ.get("SOAK_ROUNDS", "200"))
 WARM_UP = 100  # until the allocator, SQLite and librdkafka have what they keep
@@ -92,12 +94,24 @@ class Soak(BothModes):
 
 
 class Agents(Fleet):
-    """Cluster Secrets of ever new agents come and go, with an Application each."""
+    """Cluster Secrets of ever new agents come and go, with an Application each; and those that name no agent. The redis
+    that is to be told of them is away."""
 
     def principal_config(self):
         data = self.folder / "principal" / "data"
         data.mkdir(parents=True, exist_ok=True)
-        return {**super().principal_config(), "principal": {"data": str(data)}}
+        redis = {"listen": f"127.0.0.1:{free_port()}", "address": f"127.0.0.1:{free_port()}"}
+        return {**super().principal_config(), "principal": {"data": str(data)}, "live": {"redis": redis}}
+
+    @staticmethod
+    def clusters(name):
+        """One of agent `name`, one of a name that none can have."""
+        server = base64.b64encode(f"https://{name}/{'x' * 900}".encode()).decode()
+        served, refused = cluster(name), cluster(f"{name}-refused")
+        refused["metadata"]["labels"][AGENT_NAME] = f"{name}_"
+        for document in (served, refused):
+            document["data"]["server"] = server
+        return served, refused
 
     def lines(self, text):
         """The last ones of the log are about those that were last."""
@@ -108,11 +122,13 @@ class Agents(Fleet):
         for i in range(first, first + count):
             names = [f"name-{i}-{j}" for j in range(EACH)]
             for name in names:
-                here.write(cluster(name))
+                for document in self.clusters(name):
+                    here.write(document)
                 self.hub.write(name, "app", application("app", namespace=name))
             wait_for("they are served", lambda n=names[-1]: self.lines(f"serving agent agent={n}\n"))
             for name in names:
-                here.remove("Secret", f"cluster-{name}")
+                for document in self.clusters(name):
+                    here.remove("Secret", document["metadata"]["name"])
                 self.hub.remove(name, "app")
             wait_for("they are gone", lambda n=names[-1]: self.lines(f"no longer served agent={n}\n"))
             for name in names:

@@ -60,6 +60,7 @@ static void read_item(ab_dir *d, ab_dir_item *it, bool first_listing)
     ab_folder folder = {-1, -1};
     ab_buf text = ab_buf_secret_up_to(ab_yaml_default_limits.bytes_max);
     it->code = ab_folder_open(d->root, it->place.ns, it->place.kind, false, &folder, &it->err);
+    it->homeless = it->code == AB_ERR_NOTFOUND;
     if (it->code == AB_ERR_OK && ab_place_is_secret(&it->place))
         ab_disk_hide(folder.manifests, it->place.file);
     if (it->code == AB_ERR_OK)

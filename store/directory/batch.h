@@ -25,6 +25,7 @@ typedef struct {
     bool must_read;
     bool second;
     bool wait;        /* another file is to be read before it */
+    bool homeless;    /* its folder is not there */
     ab_digest digest; /* known before; after reading: of what is there */
     bool same;
     ab_stream stream;

@@ -18,6 +18,9 @@
  * was restored from a backup counts a start of the same number again. */
 #define VERSIONS_PER_START UINT64_C(1000000000000)
 
+/* How often it is looked whether the root is where it was, which no event tells. */
+#define LOOK_MS 1000
+
 static ab_dir *dir_of(ab_store *self)
 {
     return (ab_dir *)self;
@@ -62,6 +65,13 @@ static void after_listing(uv_timer_t *timer)
     ab_dir_load_next(timer->data);
 }
 
+static void look(uv_timer_t *timer)
+{
+    ab_dir *d = timer->data;
+    d->see_events(d);
+    ab_dir_load_next(d);
+}
+
 static ab_err dir_start(ab_store *self, ab_error *err)
 {
     ab_dir *d = dir_of(self);
@@ -71,7 +81,9 @@ static ab_err dir_start(ab_store *self, ab_error *err)
     init_timer(d, &d->grace);
     init_timer(d, &d->retry);
     init_timer(d, &d->reread);
+    init_timer(d, &d->look);
     d->started = true;
+    (void)uv_timer_start(&d->look, look, LOOK_MS, LOOK_MS);
     /* An empty tree is synced at once, but not from inside this call. */
     (void)uv_timer_start(&d->grace, after_listing, 0, 0);
     return AB_ERR_OK;
@@ -103,6 +115,7 @@ static void dir_stop(ab_store *self, void (*stopped)(void *arg), void *arg)
     d->stopped = stopped;
     d->stopped_arg = arg;
     close_handle(&d->watch);
+    close_handle(&d->look);
     close_handle(&d->grace);
     close_handle(&d->retry);
     close_handle(&d->reread);

@@ -39,20 +39,21 @@ typedef struct {
 } ab_place;
 
 struct ab_dir_file {
-    const char *path; /* "<namespace>/<kind>/<file>" */
-    ab_digest digest; /* of the text last read or written; none when there is no such file */
-    size_t documents; /* in that text, or in the one before when it cannot be read */
-    bool broken;      /* has faults: it may hold objects that we do not know */
-    bool dirty;       /* may have changed: to be read before anything else is done with it */
-    bool busy;        /* a job works on it */
-    bool loading;     /* that job reads it */
-    bool must_read;   /* read it although its text is the same */
-    bool relisted;    /* what it lacks when it is read next was not observed to go */
-    bool relisting;   /* so it is with what is being read of it */
-    bool writing;     /* somebody has it open and has written to it: it is read when it is closed */
-    bool partial;     /* was written just before the start, and not closed since: it may hold but a
-                           part of what it will */
-    bool second;      /* another file has precedence for an object of it, and was read */
+    const char *path;  /* "<namespace>/<kind>/<file>" */
+    ab_digest digest;  /* of the text last read or written; none when there is no such file */
+    size_t documents;  /* in that text, or in the one before when it cannot be read */
+    bool broken;       /* has faults: it may hold objects that we do not know */
+    int64_t broken_ms; /* when what it holds was found to be so */
+    bool dirty;        /* may have changed: to be read before anything else is done with it */
+    bool busy;         /* a job works on it */
+    bool loading;      /* that job reads it */
+    bool must_read;    /* read it although its text is the same */
+    bool relisted;     /* what it lacks when it is read next was not observed to go */
+    bool relisting;    /* so it is with what is being read of it */
+    bool writing; /* somebody has it open and has written to it: it is read when it is closed */
+    bool partial; /* was written just before the start, and not closed since: it may hold but a
+                       part of what it will */
+    bool second;  /* another file has precedence for an object of it, and was read */
     ab_dir_file *next_dirty;
     ab_dir_entry *entries;
     ab_store_line ops; /* that wait for it */
@@ -69,6 +70,8 @@ struct ab_dir_entry {
     bool missing;       /* its file does not have it; gone when that lasts */
     bool unobserved;    /* and inotify did not tell so of this very file */
     int64_t missing_since_ms;
+    bool held;     /* not gone though it is missing for so long: a broken file may hold it */
+    bool held_now; /* likewise, while missing.c finds out */
 };
 
 /* The folders that are watched. */
@@ -102,10 +105,11 @@ struct ab_dir {
     bool sweeping; /* before `listed` is set */
     bool waited;   /* likewise, for files that were moved away just before the start */
     bool synced;
-    bool lost; /* the root itself is gone: nothing that is missing is deleted */
+    bool lost;      /* the root is not at `path`: nothing that is missing is deleted */
+    bool unmounted; /* a folder below it was unmounted: likewise, until the next start */
     bool stopping;
     void (*read_dirty)(ab_dir *d); /* load.c's: queue.c, below it, says that files may be read */
-    void (*see_events)(ab_dir *d); /* watch.c's: load.c, below it, asks what inotify has told */
+    void (*see_events)(ab_dir *d); /* watch.c's: those below it ask what inotify has told */
     int handles;                   /* open libuv handles */
     uv_timer_t grace;              /* runs while entries are missing */
     uv_timer_t retry;              /* reads again what failed for lack of space */
@@ -114,6 +118,7 @@ struct ab_dir {
     int64_t retry_ms;
     ab_dir_folders folders;
     uv_poll_t watch; /* of folders.fd */
+    uv_timer_t look; /* whether the root is where it was */
     void (*stopped)(void *arg);
     void *stopped_arg;
     ab_metric *objects;

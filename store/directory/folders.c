@@ -9,8 +9,7 @@
 #include <unistd.h>
 
 #define FOLDER_MASK                                                                                \
-    (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_MOVE_SELF |              \
-     IN_DELETE_SELF | IN_ONLYDIR)
+    (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB | IN_MOVE_SELF | IN_ONLYDIR)
 #define FILES_MASK (FOLDER_MASK | IN_CLOSE_WRITE | IN_MODIFY | IN_EXCL_UNLINK)
 
 typedef struct ab_dir_folder {

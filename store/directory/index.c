@@ -40,15 +40,16 @@ ab_dir_file *ab_dir_file_at(ab_dir *d, const char *path)
 void ab_dir_file_drop_unused(ab_dir *d, ab_dir_file *f)
 {
     if (f->entries != NULL || f->ops.first != NULL || f->dirty || f->busy || f->writing ||
-        !ab_digest_is_none(&f->digest))
+        f->broken || !ab_digest_is_none(&f->digest))
         return;
-    ab_dir_file_set_broken(d, f, false);
     ab_dir_file_set_partial(d, f, false);
     ab_map_drop(d->files, f);
 }
 
 void ab_dir_file_set_broken(ab_dir *d, ab_dir_file *f, bool broken)
 {
+    if (broken)
+        f->broken_ms = ab_clock_mono_ms(d->base.env.clock);
     if (f->broken == broken)
         return;
     f->broken = broken;
@@ -115,6 +116,7 @@ void ab_dir_entry_set_missing(ab_dir *d, ab_dir_entry *e, bool missing)
     if (e->missing == missing)
         return;
     e->missing = missing;
+    e->held = false;
     e->missing_since_ms = ab_clock_mono_ms(d->base.env.clock);
     d->missing = missing ? d->missing + 1 : d->missing - 1;
 }

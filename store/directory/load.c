@@ -135,6 +135,7 @@ static void note_text(ab_dir *d, ab_dir_item *it)
         ab_dir_touch(d, f);
         return;
     }
+    f->relisting = f->relisting || it->homeless;
     f->digest = it->digest;
     ab_dir_file_set_broken(d, f, it->stream.fault_count > 0);
     mark_missing(d, it);

@@ -14,6 +14,8 @@
 
 #include "store/directory/queue.h"
 
+#include <string.h>
+
 static void forget(ab_dir *d, ab_dir_entry *e)
 {
     ab_dir_op *op = ab_dir_op_new(AB_DIR_FORGET, ab_str_of(e->key));
@@ -29,6 +31,49 @@ static bool is_fresh(const ab_dir_entry *e, int64_t now)
            now - e->missing_since_ms < AB_DIR_GRACE_MS;
 }
 
+static bool is_beside(const char *a, const char *b)
+{
+    size_t len = (size_t)(strrchr(a, '/') - a) + 1;
+    return strncmp(a, b, len) == 0;
+}
+
+static void hold(const ab_dir *d, const ab_dir_file *f, int64_t now)
+{
+    for (ab_map_iter i = ab_map_first(d->entries); i.entry != NULL; ab_map_next(&i)) {
+        ab_dir_entry *e = i.value;
+        bool other = !e->missing || f->broken_ms < e->missing_since_ms - AB_DIR_GRACE_MS;
+        if (other || is_fresh(e, now) || !is_beside(f->path, e->file->path))
+            continue;
+        if (!e->held)
+            AB_WARN(d->base.env.log, STORE,
+                    "a manifest is gone, and another one, which cannot be read, may hold its "
+                    "object: it is not deleted until that one is corrected or removed",
+                    AB_KV("object", e->key), AB_KV("file", f->path));
+        e->held = true;
+        e->held_now = true;
+    }
+}
+
+/* A file may have been renamed and damaged in one go. One that was damaged long before does not
+ * hold what goes now. */
+static void hold_renamed(const ab_dir *d, int64_t now)
+{
+    for (ab_map_iter i = ab_map_first(d->files); d->broken > 0 && i.entry != NULL; ab_map_next(&i))
+        if (((ab_dir_file *)i.value)->broken)
+            hold(d, i.value, now);
+}
+
+/* @return whether it is to be looked at again */
+static bool judge(ab_dir *d, ab_dir_entry *e, bool wait)
+{
+    e->held = e->held_now;
+    e->held_now = false;
+    if (wait || e->held) /* the one that holds it is read again when it changes */
+        return wait;
+    forget(d, e);
+    return false;
+}
+
 static bool is_more_going(const ab_dir *d, int64_t now)
 {
     for (ab_map_iter i = ab_map_first(d->entries); i.entry != NULL; ab_map_next(&i)) {
@@ -42,21 +87,24 @@ static bool is_more_going(const ab_dir *d, int64_t now)
 static void grace_expired(uv_timer_t *timer)
 {
     ab_dir *d = timer->data;
+    d->see_events(d);
     bool unread = d->load != NULL || d->dirty_first != NULL;
     int64_t now = ab_clock_mono_ms(d->base.env.clock);
     bool going = is_more_going(d, now);
     bool more = false;
-    for (ab_map_iter i = ab_map_first(d->entries); !d->lost && i.entry != NULL; ab_map_next(&i)) {
+    if (d->lost || d->unmounted)
+        return;
+    hold_renamed(d, now);
+    for (ab_map_iter i = ab_map_first(d->entries); i.entry != NULL; ab_map_next(&i)) {
         ab_dir_entry *e = i.value;
-        if (!e->missing || e->missing_since_ms == INT64_MAX)
-            continue;
-        if (unread || is_fresh(e, now) || e->file->writing || (e->unobserved && going))
-            more = true;
-        else
-            forget(d, e);
+        if (e->missing && e->missing_since_ms != INT64_MAX)
+            more |= judge(
+                d, e, unread || is_fresh(e, now) || e->file->writing || (e->unobserved && going));
     }
     if (more)
         (void)uv_timer_start(timer, grace_expired, AB_DIR_GRACE_MS, 0);
+    if (d->dirty_first != NULL)
+        d->read_dirty(d);
 }
 
 void ab_dir_grace_start(ab_dir *d)

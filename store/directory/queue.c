@@ -206,6 +206,16 @@ static void run(uv_work_t *work)
     ab_dir_op_run(work->data);
 }
 
+/* It may or may not exist. Who writes it makes it exist. */
+static void refuse_held(ab_dir_op *op)
+{
+    if (op->base.verb == AB_VERB_APPLY || op->base.verb == AB_DIR_FORGET)
+        return;
+    op->base.verb = AB_DIR_REFUSE;
+    (void)ab_store_op_refuse(&op->base, AB_ERR_UNAVAILABLE,
+                             "its manifest is gone, and one that cannot be read may hold it");
+}
+
 static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
 {
     ab_dir_entry *e = ab_dir_entry_find(d, op->base.key);
@@ -220,6 +230,8 @@ static void begin(ab_dir *d, ab_dir_file *f, ab_dir_op *op)
     op->now_us = ab_clock_wall_us(d->base.env.clock);
     if (op->base.verb == AB_DIR_FORGET && op->exists)
         op->base.verb = AB_DIR_REFUSE;
+    if (e != NULL && e->held)
+        refuse_held(op);
     f->busy = true;
     op->work.data = op;
     ab_dir_work(d, &op->work, run, after_run);

@@ -64,6 +64,15 @@ static void on_folder_event(ab_dir *d, const char *path, const struct inotify_ev
         ab_dir_list_folder(d, child);
 }
 
+/* Its rights may be what was wrong with the files in it. */
+static void on_self_event(ab_dir *d, const char *path, const struct inotify_event *event)
+{
+    if ((event->mask & IN_ATTRIB) && d->unlisted > 0)
+        list_again(d, false);
+    else if ((event->mask & IN_ATTRIB) && d->broken > 0)
+        touch_known(d, path, false);
+}
+
 /* A file that was opened to be written is read when it is closed. Only links are whole when they
  * are made. */
 static bool is_whole(ab_dir *d, const char *path, const char *name)
@@ -100,16 +109,42 @@ static void on_file_event(ab_dir *d, const char *path, const struct inotify_even
         ab_dir_touch_path(d, path, event->name);
 }
 
-static void root_lost(ab_dir *d)
+static bool is_root_there(const ab_dir *d)
+{
+    struct stat root;
+    struct stat there;
+    return fstat(d->root, &root) == 0 && stat(d->path, &there) == 0 &&
+           root.st_dev == there.st_dev && root.st_ino == there.st_ino;
+}
+
+/* inotify tells of the root's own moves only: nothing when a folder above it was moved, when it is
+ * removed while we have it open, or when something is mounted over it. */
+static void see_root(ab_dir *d)
 {
     ab_error err = {0};
-    if (d->lost)
+    bool lost = !is_root_there(d);
+    if (lost == d->lost)
         return;
-    d->lost = true;
+    d->lost = lost;
+    if (!lost) {
+        AB_INFO(d->base.env.log, STORE, "the folder is back", AB_KV("path", d->path));
+        list_again(d, true);
+        return;
+    }
     (void)ab_fail(&err, AB_ERR_IO,
-                  "the folder was moved, removed or unmounted; restore it and restart; until then "
-                  "nothing is read or reported as deleted");
+                  "the folder was moved, removed, unmounted or replaced by another one: put it "
+                  "back, or restart to use what is there; until then nothing counts as deleted");
     ab_dir_fault(d, d->path, &err);
+}
+
+static void on_unmounted(ab_dir *d, const char *path)
+{
+    ab_error err = {0};
+    d->unmounted = true;
+    (void)ab_fail(&err, AB_ERR_IO,
+                  "the folder was unmounted; mount it and restart; until then nothing in the store "
+                  "counts as deleted");
+    ab_dir_fault(d, path, &err);
 }
 
 static void on_event(ab_dir *d, const struct inotify_event *event)
@@ -121,13 +156,12 @@ static void on_event(ab_dir *d, const struct inotify_event *event)
     }
     if (!ab_dir_folders_find(d, event->wd, path))
         return;
-    if (ab_level_of(path) == AB_LEVEL_ROOT &&
-        (event->mask & (IN_MOVE_SELF | IN_DELETE_SELF | IN_UNMOUNT)))
-        root_lost(d);
+    if (event->mask & IN_UNMOUNT)
+        on_unmounted(d, path);
     else if (event->mask & IN_IGNORED)
         ab_dir_folders_ended(d, event->wd);
     else if (event->len == 0)
-        return;
+        on_self_event(d, path, event);
     else if (ab_level_of(path) == AB_LEVEL_KIND)
         on_file_event(d, path, event);
     else if (event->mask & (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB))
@@ -137,6 +171,7 @@ static void on_event(ab_dir *d, const struct inotify_event *event)
 static void see_events(ab_dir *d)
 {
     _Alignas(struct inotify_event) char buffer[65536];
+    see_root(d);
     for (;;) {
         ssize_t n = read(d->folders.fd, buffer, sizeof(buffer));
         if (n <= 0)

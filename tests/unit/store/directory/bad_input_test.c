@@ -21,6 +21,7 @@
 #define KEY       "Application/argocd/guestbook"
 #define FILE_NAME "argocd/Application/guestbook.yaml"
 #define BYSTANDER "Application/argocd/bystander"
+#define PASSER_BY "Application/team/passer-by"
 
 static world *begin(void)
 {
@@ -39,10 +40,11 @@ static void assert_bystander_is_read(world *w)
 /* What went before is told by then: an object is gone when no file had it for a while. */
 static void wait_deletions(world *w)
 {
-    size_t before = count_changes(w, AB_STORE_DELETED, BYSTANDER);
-    person_removes(w, "argocd/Application/bystander.yaml");
-    wait_changes(w, AB_STORE_DELETED, BYSTANDER, before + 1);
-    assert_bystander_is_read(w);
+    size_t before = count_changes(w, AB_STORE_DELETED, PASSER_BY);
+    person_writes(w, "team/Application/passer-by.yaml", manifest("passer-by", "{}"));
+    wait_changes(w, AB_STORE_UPDATED, PASSER_BY, before + 1);
+    person_removes(w, "team/Application/passer-by.yaml");
+    wait_changes(w, AB_STORE_DELETED, PASSER_BY, before + 1);
 }
 
 /* A text in the place of a known object's manifest: fault, count, state kept, and healed by a good
@@ -343,6 +345,50 @@ static void links_are_not_followed(void **state)
     world_free(w);
 }
 
+/* It may hold any object that there was. */
+static void one_that_cannot_be_read_at_a_start_keeps_its_object(void **state)
+{
+    (void)state;
+    world *w = begin();
+    person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
+    char *uid = ab_str_dup(ab_object_uid(last_seen(w, KEY)));
+    world_stop(w);
+    world_forget(w);
+    person_renames(w, FILE_NAME, ".outside/guestbook.yaml");
+    assert_int_equal(symlink("nowhere", path_of(w, FILE_NAME)), 0);
+    world_start(w);
+    wait_changes(w, AB_STORE_LIST_DONE, NULL, 1);
+    world_settle(w);
+    assert_int_equal(count_changes(w, AB_STORE_SYNCED, NULL), 0);
+    person_renames(w, ".outside/guestbook.yaml", FILE_NAME);
+    world_wait_synced(w);
+    assert_true(ab_str_is(ab_object_uid(last_seen(w, KEY)), uid));
+    free(uid);
+    world_free(w);
+}
+
+static void what_was_unreadable_is_read_when_the_rights_of_its_folder_are_right(void **state)
+{
+    (void)state;
+    bool root = geteuid() == 0; /* whom no rights stop */
+    assert_true(!root || seteuid(65534) == 0);
+    world *w = begin();
+    person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
+    wait_changes(w, AB_STORE_UPDATED, KEY, 1);
+    FILE *f = fopen(path_of(w, FILE_NAME), "w");
+    assert_non_null(f);
+    assert_int_equal(chmod(path_of(w, ""), 0), 0);
+    assert_true(fputs(manifest("guestbook", "{a: 2}"), f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    world_wait_fault(w, FILE_NAME, "ermission");
+    assert_int_equal(chmod(path_of(w, ""), 0700), 0);
+    wait_changes(w, AB_STORE_UPDATED, KEY, 2);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    world_free(w);
+    assert_true(!root || seteuid(0) == 0);
+}
+
 static void a_link_is_not_written_through(void **state)
 {
     (void)state;
@@ -554,6 +600,8 @@ int main(void)
         cmocka_unit_test(a_broken_sidecar_in_a_file_of_two_harms_one),
         cmocka_unit_test(one_object_twice_in_a_file_is_a_fault),
         cmocka_unit_test(links_are_not_followed),
+        cmocka_unit_test(one_that_cannot_be_read_at_a_start_keeps_its_object),
+        cmocka_unit_test(what_was_unreadable_is_read_when_the_rights_of_its_folder_are_right),
         cmocka_unit_test(a_link_is_not_written_through),
         cmocka_unit_test(a_fifo_does_not_hold_the_store),
         cmocka_unit_test(a_folder_that_is_no_namespace_is_a_fault),

@@ -55,12 +55,15 @@ static void hold(const ab_dir *d, const ab_dir_file *f, int64_t now)
 }
 
 /* A file may have been renamed and damaged in one go. One that was damaged long before does not
- * hold what goes now. */
+ * hold what goes now, and one that is being written held before what it is known for. */
 static void hold_renamed(const ab_dir *d, int64_t now)
 {
-    for (ab_map_iter i = ab_map_first(d->files); d->broken > 0 && i.entry != NULL; ab_map_next(&i))
-        if (((ab_dir_file *)i.value)->broken)
-            hold(d, i.value, now);
+    for (ab_map_iter i = ab_map_first(d->files); d->broken > 0 && i.entry != NULL;
+         ab_map_next(&i)) {
+        const ab_dir_file *f = i.value;
+        if (f->broken && !f->writing)
+            hold(d, f, now);
+    }
 }
 
 /* @return whether it is to be looked at again */

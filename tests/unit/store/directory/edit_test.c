@@ -658,8 +658,8 @@ static void overflow(world *w)
     assert_int_equal(fscanf(limit, "%d", &events), 1);
     assert_int_equal(fclose(limit), 0);
     for (int i = 0; i <= events / 2; i++) {
-        person_writes(w, "argocd/Application/one.yaml", "");
-        person_writes(w, "argocd/Application/two.yaml", "");
+        person_writes(w, "argocd/Application/one.txt", "");
+        person_writes(w, "argocd/Application/two.txt", "");
     }
 }
 

@@ -332,9 +332,12 @@ void ab_agent_restore_status(ab_agent_object *o, const ab_object *object);
 void ab_agent_apply_desired(ab_agent_object *o, ab_object *local);
 /** Remove the object here, as it was decided on. */
 void ab_agent_remove(ab_agent_object *o, const ab_object *local, bool foreground);
-/** Before an Application is removed without what it deployed: have it lose the finalizers that
- * delete that. @param local  the whole object, no snapshot  @return false: it has none */
-bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local);
+/** Before an Application is removed: have it say by its finalizers, as these do, whether what it
+ * deployed goes with it, and how.
+ * @param local       the whole object, no snapshot
+ * @param finalizers  a list; absent: what it deployed stays
+ * @return false: it says so already */
+bool ab_agent_set_cascade(ab_agent_object *o, const ab_object *local, ab_spanv finalizers);
 
 /* reconcile.c */
 /** How the engine reconciles objects of an agent. */

@@ -17,7 +17,7 @@ static void decide_ended(ab_agent_object *o, const ab_object *local)
     bool ours = uid.len > 0 && (o->uid == NULL || ab_str_is(uid, o->uid));
     if (!ours)
         o->reconciled = o->digest;
-    else if (!o->orphan || !ab_agent_drop_cascade(o, local))
+    else if (!o->orphan || !ab_agent_set_cascade(o, local, (ab_spanv){0}))
         ab_agent_remove(o, local, false);
 }
 
@@ -46,15 +46,26 @@ static void pass_approval(ab_agent_object *o, const ab_object *local)
                                      .annotation_count = 1});
 }
 
-static void decide_deleting(ab_agent_object *o, const ab_object *local)
+/* Whether what it deployed goes, and how, is said at the principal just before the deletion, which
+ * overtakes that. */
+static void begin_cascade(ab_agent_object *o, ab_object *local)
+{
+    ab_object *desired;
+    if (!ab_reconcile_received(&o->record, local, &desired))
+        return;
+    if (!ab_agent_set_cascade(o, local, ab_object_meta(desired, "finalizers")))
+        ab_agent_remove(o, local, true);
+    ab_object_unref(desired);
+}
+
+static void decide_deleting(ab_agent_object *o, ab_object *local)
 {
     if (o->deleting) {
         pass_approval(o, local);
         return;
     }
     if (ab_object_annotation(local, AB_ANN_SOURCE_UID).len > 0) {
-        if (!o->orphan || !ab_agent_drop_cascade(o, local))
-            ab_agent_remove(o, local, true);
+        begin_cascade(o, local);
         return;
     }
     o->reconciled = o->digest; /* not ours: ours is gone */
@@ -278,8 +289,8 @@ static void loaded(ab_record *r, ab_object *local)
     ab_err e = o->recalled ? AB_ERR_OK : ab_agent_recall(o, r->row);
     if (e != AB_ERR_OK)
         ab_reconcile_fail(r, e, NULL);
-    else if (local != NULL && o->source == SOURCE_LIVE)
-        ab_agent_apply_desired(o, local);
+    else if (local != NULL)
+        ab_agent_decide(o, local);
 }
 
 static void look_again(ab_record *r)

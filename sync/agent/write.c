@@ -16,12 +16,14 @@ void ab_agent_remove(ab_agent_object *o, const ab_object *local, bool foreground
         &o->record, &(ab_precondition){ab_object_uid(local), ab_object_version(local)}, foreground);
 }
 
-bool ab_agent_drop_cascade(ab_agent_object *o, const ab_object *local)
+bool ab_agent_set_cascade(ab_agent_object *o, const ab_object *local, ab_spanv finalizers)
 {
-    if (!o->kind->reports || !ab_app_deletes_resources(local))
+    ab_str now = ab_app_cascade(ab_object_meta(local, "finalizers"));
+    if (!o->kind->reports || ab_str_eq(now, ab_app_cascade(finalizers)))
         return false;
     o->record.purpose = FOR_REMOVAL;
-    ab_reconcile_edit(&o->record, local, &(ab_app_edit){.orphan = true});
+    ab_reconcile_edit(&o->record, local,
+                      &(ab_app_edit){.set_cascade = true, .cascade = finalizers});
     return true;
 }
 
@@ -230,7 +232,7 @@ static void recreate(ab_agent_object *o, const ab_object *local)
         ab_reconcile_get(&o->record);
         return;
     }
-    if (ab_agent_drop_cascade(o, local))
+    if (ab_agent_set_cascade(o, local, (ab_spanv){0}))
         return;
     AB_INFO(o->agent->env.log, SYNC, "object was recreated in the control plane: replacing it",
             AB_KV("object", o->key));

@@ -27,8 +27,12 @@ typedef struct {
     ab_str operation; /* JSON text; absent: see drop_operation */
     bool drop_operation;
     bool drop_finalizers;
-    bool orphan; /* drop the finalizers that ab_app_deletes_resources looks for */
+    bool set_cascade; /* of the finalizers that ab_app_cascade looks for, have those of `cascade` */
+    ab_spanv cascade; /* a list; absent: have none of them */
 } ab_app_edit;
+/** The first of these finalizers with which Argo CD deletes what an Application deployed. Argo CD
+ * takes one; it says how, too. @return absent when there is none, as in an absent list */
+ab_str ab_app_cascade(ab_spanv finalizers);
 /** Has it a finalizer with which Argo CD deletes what it deployed? */
 bool ab_app_deletes_resources(const ab_object *o);
 /** Is it being deleted, and has a user approved that since? As Argo CD sees it: an approval from

@@ -26,21 +26,31 @@ static bool is_of_resources(ab_spanv finalizer)
     return ab_str_starts(ab_span_plain(finalizer), AB_FINALIZER_RESOURCES);
 }
 
-bool ab_app_deletes_resources(const ab_object *o)
+ab_str ab_app_cascade(ab_spanv finalizers)
 {
-    ab_spanv finalizers = ab_object_meta(o, "finalizers");
     for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
         if (is_of_resources(v))
-            return true;
-    return false;
+            return ab_span_plain(v);
+    return AB_STR_NONE;
 }
 
-static void put_other_finalizers(ab_spanw *w, ab_spanv finalizers)
+bool ab_app_deletes_resources(const ab_object *o)
+{
+    return ab_app_cascade(ab_object_meta(o, "finalizers")).len > 0;
+}
+
+static void put_some(ab_spanw *w, ab_spanv finalizers, bool of_resources)
+{
+    for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
+        if (is_of_resources(v) == of_resources)
+            ab_spanw_value(w, v);
+}
+
+static void put_finalizers(ab_spanw *w, ab_spanv own, ab_spanv cascade)
 {
     ab_spanw_key_array(w, "finalizers");
-    for (ab_spanv v = ab_span_first(finalizers); ab_span_present(v); v = ab_span_next(v))
-        if (!is_of_resources(v))
-            ab_spanw_value(w, v);
+    put_some(w, own, false);
+    put_some(w, cascade, true);
     ab_spanw_array_end(w);
 }
 
@@ -51,13 +61,12 @@ static void edit_metadata(ab_spanw *w, ab_spanv metadata, const ab_app_edit *edi
     for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
         ab_str name = ab_span_plain_key(v);
         bool finalizers = ab_str_is(name, "finalizers");
-        if (ab_str_is(name, "annotations") || (edit->drop_finalizers && finalizers))
-            continue;
-        if (edit->orphan && finalizers)
-            put_other_finalizers(w, v);
-        else
+        bool replaced = finalizers && (edit->drop_finalizers || edit->set_cascade);
+        if (!ab_str_is(name, "annotations") && !replaced)
             ab_spanw_member(w, v);
     }
+    if (edit->set_cascade)
+        put_finalizers(w, ab_span_get(metadata, "finalizers"), edit->cascade);
     if (ab_span_present(annotations) || edit->annotation_count > 0)
         edit_annotations(w, annotations, edit);
     ab_spanw_object_end(w);

@@ -4,6 +4,7 @@
  * the last that they said counts, also where its end came before it.
  */
 #include "schema/attributes.h"
+#include "sync/object/application.h"
 #include "tests/unit/sync/world/pair.h"
 #include "tests/unit/sync/world/samples.h"
 
@@ -226,6 +227,64 @@ static void it_stays_also_when_other_finalizers_hold_the_object(void **state)
     assert_gone_without_cascade();
 }
 
+#define BACKGROUND ",\"finalizers\":[\"resources-finalizer.argocd.argoproj.io/background\"]"
+
+/* As `argocd app delete`: the finalizer that says so is set, and the object deleted at once. */
+static void delete_with(const char *finalizers)
+{
+    put_app(w.hub, "w1", "a", 1, finalizers, "");
+    fake_store_erase(w.hub, HUB);
+}
+
+/* It waits for Argo CD to delete what it deployed, in this way. */
+static void assert_waits_for(const char *finalizer)
+{
+    assert_non_null(local());
+    assert_true(ab_object_deleting(hub()));
+    assert_true(ab_object_deleting(local()));
+    ab_str cascade = ab_app_cascade(ab_object_meta(local(), "finalizers"));
+    assert_true(ab_str_is(cascade, finalizer));
+    drop_finalizers(w.local, LOCAL);
+    world_run(&w, 2);
+    assert_gone_without_cascade();
+}
+
+static void what_it_deployed_goes_when_its_user_said_so_last(void **state)
+{
+    (void)state;
+    placed("");
+    delete_with(FINALIZER);
+    world_run(&w, 2);
+    assert_waits_for(AB_FINALIZER_RESOURCES);
+}
+
+static void it_goes_as_its_user_said_last(void **state)
+{
+    (void)state;
+    placed(FINALIZER);
+    delete_with(BACKGROUND);
+    world_run(&w, 2);
+    assert_waits_for(AB_FINALIZER_RESOURCES "/background");
+}
+
+static void it_goes_also_when_the_agent_crashes_on_the_way(void **state)
+{
+    size_t left = 1;
+    for (size_t steps = 0; left > 0; steps++) {
+        placed("");
+        delete_with(FINALIZER);
+        for (size_t i = 0; i < steps && world_choices(&w) > 0; i++)
+            world_step(&w, 0);
+        left = world_choices(&w);
+        world_crash_agent(&w);
+        world_start_agent(&w);
+        world_run(&w, 2);
+        assert_waits_for(AB_FINALIZER_RESOURCES);
+        teardown(state);
+        setup(state);
+    }
+}
+
 /* Nobody has deleted it. */
 static void what_it_deployed_stays_when_it_is_the_agents_no_more(void **state)
 {
@@ -284,6 +343,9 @@ int main(void)
         TEST(a_former_one_of_its_name_does_nothing_when_all_is_read_again),
         TEST(other_finalizers_keep_their_say),
         TEST(it_stays_also_when_other_finalizers_hold_the_object),
+        TEST(what_it_deployed_goes_when_its_user_said_so_last),
+        TEST(it_goes_as_its_user_said_last),
+        TEST(it_goes_also_when_the_agent_crashes_on_the_way),
         TEST(what_it_deployed_stays_when_it_is_the_agents_no_more),
         TEST(it_stays_also_when_the_store_says_that_it_went),
         TEST(what_it_deployed_goes_with_a_file_that_says_so),

@@ -147,7 +147,7 @@ static void operation_and_finalizers_can_be_dropped(void **state)
 static void what_deletes_what_it_deployed_can_be_dropped(void **state)
 {
     (void)state;
-    const ab_app_edit edit = {.orphan = true};
+    const ab_app_edit edit = {.set_cascade = true};
     const char before[] = HEAD ID ",\"finalizers\":[\"f\"," RESOURCES "\"," RESOURCES
                                   "/background\",\"g\"]},\"spec\":{}}";
     ab_object *deletes = sample_object(before);
@@ -157,6 +157,23 @@ static void what_deletes_what_it_deployed_can_be_dropped(void **state)
     assert_false(ab_app_deletes_resources(stays));
     ab_object_unref(deletes);
     ab_object_unref(stays);
+}
+
+static void what_deletes_what_it_deployed_can_be_that_of_another(void **state)
+{
+    (void)state;
+    ab_object *other =
+        sample_object(HEAD ID ",\"finalizers\":[\"h\"," RESOURCES "/background\"]}}");
+    ab_spanv finalizers = ab_object_meta(other, "finalizers");
+    const ab_app_edit edit = {.set_cascade = true, .cascade = finalizers};
+    const char after[] = HEAD ID ",\"finalizers\":[\"f\"," RESOURCES "/background\"]},\"spec\":{}}";
+    assert_edited(HEAD ID ",\"finalizers\":[" RESOURCES "\",\"f\"]},\"spec\":{}}", &edit, after);
+    assert_edited(HEAD ID ",\"finalizers\":[\"f\"]},\"spec\":{}}", &edit, after);
+    assert_edited(HEAD ID "},\"spec\":{}}", &edit,
+                  HEAD ID ",\"finalizers\":[" RESOURCES "/background\"]},\"spec\":{}}");
+    assert_true(ab_str_is(ab_app_cascade(finalizers), AB_FINALIZER_RESOURCES "/background"));
+    assert_null(ab_app_cascade((ab_spanv){0}).ptr);
+    ab_object_unref(other);
 }
 
 static void a_status_can_be_set_to_terminating(void **state)
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(no_edit_changes_nothing),
         cmocka_unit_test(operation_and_finalizers_can_be_dropped),
         cmocka_unit_test(what_deletes_what_it_deployed_can_be_dropped),
+        cmocka_unit_test(what_deletes_what_it_deployed_can_be_that_of_another),
         cmocka_unit_test(a_status_can_be_set_to_terminating),
         cmocka_unit_test(an_operation_that_has_not_begun_can_be_set_to_terminating),
         cmocka_unit_test(a_status_can_be_freed_of_its_run),

@@ -161,7 +161,8 @@ static ab_principal_app *app_of_record(ab_record *r)
 
 static void begin(ab_record *r, ab_task *head)
 {
-    app_of_record(r)->cleared = false;
+    ab_principal_app *app = app_of_record(r);
+    app->written = app->cleared = false;
     head->begun = true;
 }
 
@@ -205,8 +206,12 @@ static void note_status_written(ab_principal_app *app)
     app->error_due = false;
     if (head == NULL)
         return;
-    if (head->type == AB_TYPE_STATUS_UPDATE)
+    if (head->type == AB_TYPE_STATUS_UPDATE) {
         app->status_version = head->version;
+        app->written = true;
+        if (ab_requests_are_any(ab_principal_requests(app)))
+            return; /* it may finish one */
+    }
     ab_reconcile_finish_head(&app->record);
 }
 

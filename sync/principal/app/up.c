@@ -88,6 +88,8 @@ static bool is_sent_again(const ab_principal_app *app)
     return !ab_digest_is_none(&app->status_hash) && ab_digest_eq(&hash, &app->status_hash);
 }
 
+/* The status is written before a request is taken off: whoever waits for the end of a sync or
+ * refresh takes the status that stands then for its result. */
 static void take_report(ab_principal_app *app, ab_spanv report)
 {
     char stamp[AB_STAMP_TEXT];
@@ -97,12 +99,14 @@ static void take_report(ab_principal_app *app, ab_spanv report)
     bool nothing =
         !ab_span_present(status) && !app->has_status && ab_version_is_none(app->status_version);
     struct finished done = finished_by(app, report);
-    if (!app->cleared && !former && (done.operation || done.refresh || is_sent_again(app))) {
-        ab_reconcile_get(&app->record);
+    bool ends = !app->cleared && (done.operation || done.refresh);
+    app->written = app->written || nothing;
+    if (former || (app->written && !ends)) { /* former: of an object that was here before */
+        ab_reconcile_finish_head(&app->record);
         return;
     }
-    if (former || nothing) { /* of an object that was here before, or no status yet */
-        ab_reconcile_finish_head(&app->record);
+    if (app->written || (!app->cleared && is_sent_again(app))) {
+        ab_reconcile_get(&app->record);
         return;
     }
     format_stamp(app, status, stamp);
@@ -115,7 +119,7 @@ static void take_report(ab_principal_app *app, ab_spanv report)
 
 static bool is_stale(const ab_principal_app *app, const ab_task *t)
 {
-    return ab_version_cmp(t->version, app->status_version) <= 0;
+    return !app->written && ab_version_cmp(t->version, app->status_version) <= 0;
 }
 
 /* Of what the agent had before the status that the hub shows. */
@@ -270,12 +274,14 @@ static void with_report(ab_principal_app *app, const ab_object *hub)
     if (must_send_terminate(app) && ab_str_is(ab_object_uid(hub), app->uid))
         ab_requests_send_terminate(ab_principal_requests(app), app->peer, ab_str_of(app->key), hub);
     struct finished done = finished_by(app, ab_span_root(report));
-    bool shown = is_shown(app, ab_span_root(report), hub);
-    ab_span_free(report);
-    if (done.operation || done.refresh) {
-        clear_requests(app, hub, done);
-    } else if (shown) {
+    if (!app->written && is_shown(app, ab_span_root(report), hub)) {
+        app->written = true;
         app->status_version = app->record.inbox.head->version;
+    }
+    ab_span_free(report);
+    if (app->written && (done.operation || done.refresh)) {
+        clear_requests(app, hub, done);
+    } else if (app->written) {
         ab_reconcile_finish_head(&app->record);
     } else {
         app->cleared = true;

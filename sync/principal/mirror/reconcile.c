@@ -305,6 +305,13 @@ static void ask(struct mirror *m, const ab_object *source, const ab_object *hub)
         ab_requests_send(&m->requests, peer, ab_str_of(m->key), hub);
 }
 
+/* Whoever waits for the end of a request takes the status that stands then for its result. */
+static bool ends_request(const struct mirror *m, const ab_object *source)
+{
+    struct finished ends = ab_requests_finished(&m->requests, m->version, ab_object_json(source));
+    return ends.operation || ends.refresh;
+}
+
 static void decide_live(struct mirror *m, const ab_object *source, const ab_object *hub)
 {
     bool ours = is_ours(m, hub) || was_source(m, source, hub);
@@ -317,6 +324,8 @@ static void decide_live(struct mirror *m, const ab_object *source, const ab_obje
         return;
     }
     ask(m, source, hub);
+    if (ends_request(m, source) && state(m, source, hub))
+        return;
     if (!place(m, source, hub) && !state(m, source, hub))
         m->up_to_date = true;
 }

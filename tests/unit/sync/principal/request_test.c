@@ -620,6 +620,65 @@ static void a_status_that_comes_before_the_log_is_read_does_not_erase_a_terminat
     assert_at_rest();
 }
 
+/* Whoever waits for the end of a request takes the status that stands then for its result: argocd
+ * app sync, argocd app get --refresh. */
+static void a_request_ends_with_the_status_that_came_of_it(void **state)
+{
+    (void)state;
+    if (w.policy.autonomous)
+        put_app(w.local, "argocd", "a", 1, "", "");
+    else
+        put_app(w.hub, "w1", "a", 1, "", "");
+    world_start(&w);
+    world_run(&w, 1);
+    set_field(w.local, LOCAL, "status", "{\"n\":1}");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    set_in(w.hub, HUB, "annotations", AB_ANN_REFRESH, "normal");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_int_equal(status_of(hub()), 1);
+    world_connect(&w.principal_link, false); /* it is shown the end of both only */
+    set_in(w.local, LOCAL, "annotations", AB_ANN_REFRESH, NULL);
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    consume_operation();
+    world_connect(&w.principal_link, true);
+    while (operation_of(hub()) != -1 || !has_in(hub(), "annotations", AB_ANN_REFRESH, NULL))
+        world_step(&w, 0);
+    assert_int_equal(status_of(hub()), 2);
+    world_settle(&w);
+    assert_at_rest();
+}
+
+/* The write that takes the requests off is refused once: the status is there already. */
+static void it_ends_also_when_that_cannot_be_written_at_first(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    set_field(w.local, LOCAL, "operation", NULL);
+    set_field(w.local, LOCAL, "status", "{\"n\":2}");
+    while (status_of(hub()) != 2)
+        world_step(&w, 0);
+    assert_int_equal(operation_of(hub()), 1);
+    w.hub_refuses = AB_ERR_UNAVAILABLE;
+    world_settle(&w);
+    assert_int_equal(operation_of(hub()), 1);
+    w.hub_refuses = AB_ERR_OK;
+    world_run(&w, 2);
+    assert_int_equal(operation_of(hub()), -1);
+    assert_int_equal(status_of(hub()), 2);
+    assert_at_rest();
+}
+
+static int setup_autonomous(void **state)
+{
+    (void)setup(state);
+    w.policy.autonomous = true;
+    w.mode = AB_AUTONOMOUS;
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -656,6 +715,10 @@ int main(void)
         TEST(a_terminate_names_no_other_operation),
         TEST(a_status_that_comes_meanwhile_does_not_erase_a_terminate),
         TEST(a_status_that_comes_before_the_log_is_read_does_not_erase_a_terminate),
+        TEST(a_request_ends_with_the_status_that_came_of_it),
+        cmocka_unit_test_setup_teardown(a_request_ends_with_the_status_that_came_of_it,
+                                        setup_autonomous, teardown),
+        TEST(it_ends_also_when_that_cannot_be_written_at_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,19 @@ def test_an_approval_at_the_hub_reaches_a_deletion_that_waits_for_it(fleet, app)
     wait_for("it is gone at the hub", lambda: app.hub() is None)
 
 
+def test_a_cascade_that_is_asked_for_just_before_is_the_agents_too(fleet):
+    app = fleet.application("guestbook")
+    app.arrives()
+    fleet.quiet()
+    app.edit({"metadata": {"finalizers": [CASCADE]}})  # as argocd app delete
+    app.delete()
+    wait_for("the deletion is under way at the agent", lambda: app.spoke()["metadata"].get("deletionTimestamp"))
+    assert CASCADE in app.spoke()["metadata"]["finalizers"]
+    app.finish_deletion()
+    app.goes()
+    wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
 def test_without_cascade_it_goes_at_once_and_argo_cd_deletes_nothing(fleet, app):
     app.edit({"metadata": {"finalizers": None}})  # as argocd app delete --cascade=false
     app.delete()

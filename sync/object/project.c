@@ -143,27 +143,28 @@ static ab_err read_rule(ab_spanv destination, struct rule *out)
 }
 
 /* An agent's address in its cluster Secret has one of these forms: ours, and argocd-agent's. */
-static bool denies_address(const struct rule *r, const char *agent)
+static bool matches_address(const char *glob, const char *agent)
 {
     static const char *const before[] = {"https://" ANY "/agents/", "https://" ANY "?agentName="};
-    bool denies = false;
-    for (size_t i = 0; r->address != NULL && i < sizeof(before) / sizeof(*before); i++) {
+    bool matches = false;
+    for (size_t i = 0; glob != NULL && i < sizeof(before) / sizeof(*before); i++) {
         char address[128]; /* a name is a DNS label */
         snprintf(address, sizeof(address), "%s%s", before[i], agent);
-        denies |= ab_glob_match(ab_str_of(r->address), ab_str_of(address));
+        matches |= ab_glob_match(ab_str_of(glob), ab_str_of(address));
     }
-    return denies;
+    return matches;
 }
 
 /* Is it for another host than any? */
 static bool is_undecided(const struct rule *r)
 {
-    return r->address != NULL && strpbrk(r->address, "*?[{") != NULL && !denies_address(r, ANY);
+    return r->address != NULL && strpbrk(r->address, "*?[{") != NULL &&
+           !matches_address(r->address, ANY);
 }
 
 static bool matches(const struct rule *r, const char *agent)
 {
-    return r->unclear || denies_address(r, agent) ||
+    return r->unclear || matches_address(r->address, agent) ||
            (r->glob != NULL && ab_glob_match(ab_str_of(r->glob), ab_str_of(agent)));
 }
 
@@ -278,10 +279,76 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
     return e;
 }
 
+/* Does it match the destination that an Application of the agent has at the hub? What cannot be
+ * evaluated does: a window that is missing at the agent blocks nothing. */
+static bool is_of_agent(char *cluster, const char *agent, bool destination_mapping)
+{
+    ab_str glob = ab_str_of(cluster);
+    bool local = ab_glob_match(glob, AB_STR(AB_NAME_LOCAL_CLUSTER)) ||
+                 ab_glob_match(glob, AB_STR(LOCAL_SERVER));
+    if ((local && !destination_mapping) || matches_address(cluster, agent) ||
+        ab_glob_match(glob, ab_str_of(agent)) || !ab_glob_is_valid(glob))
+        return true;
+    const char *in_url = agent_in_url(cluster);
+    return in_url != NULL && ab_glob_match(ab_str_of(in_url), ab_str_of(agent));
+}
+
+static ab_err find_cluster(ab_spanv clusters, const char *agent, bool destination_mapping,
+                           bool *found)
+{
+    ab_err e = AB_ERR_OK;
+    *found = false;
+    for (ab_spanv v = ab_span_first(clusters); ab_span_present(v) && !*found && e == AB_ERR_OK;
+         v = ab_span_next(v)) {
+        char *cluster = NULL;
+        e = content(v, &cluster);
+        *found = cluster != NULL && is_of_agent(cluster, agent, destination_mapping);
+        free(cluster);
+    }
+    return e;
+}
+
+/* Argo CD there looks for the name that the agent's Applications have as their destination. */
+static ab_err render_window(ab_spanw *w, ab_spanv window, const char *agent,
+                            bool destination_mapping)
+{
+    static const char *const replaced[] = {"clusters", NULL};
+    ab_spanv clusters = ab_span_get(window, "clusters");
+    bool all_count = ab_span_typeof(ab_span_get(window, "andOperator")) == AB_SPAN_TRUE;
+    bool found;
+    ab_err e = find_cluster(clusters, agent, destination_mapping, &found);
+    if (e != AB_ERR_OK || (all_count && !found && ab_span_count(clusters) > 0))
+        return e;
+    ab_spanw_object(w);
+    ab_spanw_members(w, window, replaced);
+    if (found) {
+        ab_spanw_key_array(w, "clusters");
+        ab_spanw_str(w, AB_STR(AB_NAME_LOCAL_CLUSTER));
+        ab_spanw_array_end(w);
+    }
+    ab_spanw_object_end(w);
+    return AB_ERR_OK;
+}
+
+static ab_err render_windows(ab_spanw *w, ab_spanv windows, const char *agent,
+                             bool destination_mapping)
+{
+    ab_err e = AB_ERR_OK;
+    if (ab_span_typeof(windows) != AB_SPAN_ARRAY)
+        return AB_ERR_OK;
+    ab_spanw_key_array(w, "syncWindows");
+    for (ab_spanv v = ab_span_first(windows); ab_span_present(v) && e == AB_ERR_OK;
+         v = ab_span_next(v))
+        e = render_window(w, v, agent, destination_mapping);
+    ab_spanw_array_end(w);
+    return e;
+}
+
 static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool destination_mapping)
 {
-    static const char *const here[] = {"destinations", "roles", "sourceNamespaces", NULL};
-    static const char *const anywhere[] = {"destinations", "roles", NULL};
+    static const char *const here[] = {"destinations", "roles", "syncWindows", "sourceNamespaces",
+                                       NULL};
+    static const char *const anywhere[] = {"destinations", "roles", "syncWindows", NULL};
     ab_err e = AB_ERR_OK;
     ab_spanw_key_object(w, "spec");
     ab_spanw_members(w, spec, destination_mapping ? anywhere : here);
@@ -290,6 +357,8 @@ static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool de
          ab_span_present(v) && e == AB_ERR_OK; v = ab_span_next(v))
         e = render_destination(w, v, agent);
     ab_spanw_array_end(w);
+    if (e == AB_ERR_OK)
+        e = render_windows(w, ab_span_get(spec, "syncWindows"), agent, destination_mapping);
     ab_spanw_object_end(w);
     return e;
 }

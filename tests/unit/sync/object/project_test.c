@@ -283,6 +283,41 @@ static void source_namespaces_stay_in_destination_mapping(void **state)
                                                        "\"sourceNamespaces\":[\"a1\"]}");
 }
 
+/* A window as it is at the hub, and as agent a1 is to have it; "": not at all. */
+static void sync_windows_are_for_the_agents_own_cluster(void **state)
+{
+    (void)state;
+    static const char here[] = "\"clusters\":[\"in-cluster\"]";
+    static const struct {
+        const char *window, *expected;
+        bool destination_mapping;
+    } rows[] = {
+        {"\"clusters\":[\"a1\"]", here, true},
+        {"\"clusters\":[\"b\",\"a?\"]", here, true},
+        {"\"clusters\":[\"*\"]", here, true},
+        {"\"clusters\":[\"https://p:9090/agents/a1\"]", here, true},
+        {"\"clusters\":[\"https://p?agentName=a*\"]", here, true},
+        {"\"clusters\":[\"https://*\"]", here, true},
+        {"\"clusters\":[\"{a,{b,c}}\"]", here, true},
+        {"\"clusters\":[\"in-cluster\"]", here, false},
+        {"\"clusters\":[\"https://kubernetes.default.svc\"]", here, false},
+        {"\"clusters\":[\"in-cluster\"],\"kind\":\"deny\"", "\"kind\":\"deny\"", true},
+        {"\"clusters\":[\"b\"],\"applications\":[\"x\"]", "\"applications\":[\"x\"]", true},
+        {"\"clusters\":[\"b\"],\"applications\":[\"x\"],\"andOperator\":true", "", true},
+        {"\"clusters\":[],\"applications\":[\"x\"],\"andOperator\":true",
+         "\"applications\":[\"x\"],\"andOperator\":true", true},
+        {"\"namespaces\":[\"n\"]", "\"namespaces\":[\"n\"]", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char spec[256], expected[256];
+        snprintf(spec, sizeof(spec), "{\"syncWindows\":[{%s}]}", rows[i].window);
+        snprintf(expected, sizeof(expected), "{\"destinations\":[],\"syncWindows\":[%s%s%s]}",
+                 rows[i].expected[0] == '\0' ? "" : "{", rows[i].expected,
+                 rows[i].expected[0] == '\0' ? "" : "}");
+        assert_rendered(spec, rows[i].destination_mapping, expected);
+    }
+}
+
 static void only_what_the_user_desired_is_sent(void **state)
 {
     (void)state;
@@ -312,6 +347,7 @@ int main(void)
         cmocka_unit_test(what_a_server_denies_in_some_namespaces_is_denied_there),
         cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_agent),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
+        cmocka_unit_test(sync_windows_are_for_the_agents_own_cluster),
         cmocka_unit_test(only_what_the_user_desired_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

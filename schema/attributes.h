@@ -82,6 +82,10 @@
     "kapp.k14s.io/original", "objectset.rio.cattle.io/applied", "banzaicloud.com/last-applied",    \
         "kopf.zalando.org/last-handled-configuration", "qbec.io/last-applied"
 
+/* Which notifications of an Application were sent, as Argo CD's notifications-controller beside it
+ * remembers. */
+#define AB_ANN_NOTIFIED "notified.notifications.argoproj.io"
+
 /* What Argo CD calls its own objects. */
 #define AB_LABEL_SECRET_TYPE                                                                       \
     "argocd.argoproj.io/secret-type" /* repository, repo-creds, cluster                            \

@@ -6,9 +6,13 @@
 /* Annotations that carry requests and bookkeeping, not what the user wants. */
 static bool is_bookkeeping(ab_str annotation)
 {
-    static const char *const names[] = {AB_ANN_REFRESH,      AB_ANN_WITH_REFRESH,
-                                        AB_ANN_LAST_APPLIED, AB_ANN_LAST_UPDATED,
-                                        AB_ANN_COPIES,       NULL};
+    static const char *const names[] = {AB_ANN_REFRESH,
+                                        AB_ANN_WITH_REFRESH,
+                                        AB_ANN_LAST_APPLIED,
+                                        AB_ANN_LAST_UPDATED,
+                                        AB_ANN_NOTIFIED,
+                                        AB_ANN_COPIES,
+                                        NULL};
     return ab_str_is_one_of(annotation, names) || ab_str_starts(annotation, AB_ANN_PREFIX);
 }
 

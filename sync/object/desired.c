@@ -67,6 +67,7 @@ static void render_annotations(ab_spanw *w, const ab_object *desired, const ab_o
         {.name = AB_ANN_HYDRATE_TIMESTAMP},
         {.name = AB_ANN_REFRESH_TIMESTAMP},
         {.name = AB_ANN_LAST_APPLIED},
+        {.name = AB_ANN_NOTIFIED},
     };
     ab_spanw_key(w, AB_STR("annotations"));
     ab_merge_map(w, local_meta(local, "annotations"), ab_object_meta(desired, "annotations"),

@@ -7,8 +7,6 @@
 #include <stdio.h>
 
 #define NAME_MAX_LENGTH 253
-/* What Argo CD's notifications remember on the hub's object. */
-#define NOTIFIED "notified.notifications.argoproj.io"
 
 ab_err ab_mirror_key(const ab_kind *kind, const char *agent, ab_str name, const char *namespace,
                      char out[AB_OBJECT_KEY_MAX])
@@ -85,7 +83,7 @@ ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
 static bool is_source_own(ab_str name)
 {
     return ab_str_is(name, AB_ANN_SOURCE_UID) || ab_str_is(name, AB_ANN_PRINCIPAL_UID) ||
-           ab_str_starts(name, NOTIFIED);
+           ab_str_starts(name, AB_ANN_NOTIFIED);
 }
 
 static void copy_source_annotations(ab_spanw *w, const ab_object *source)
@@ -106,7 +104,7 @@ static void copy_hub_annotations(ab_spanw *w, const ab_object *hub)
 {
     ab_spanv annotations = hub == NULL ? (ab_spanv){0} : ab_object_meta(hub, "annotations");
     for (ab_spanv v = ab_span_first(annotations); ab_span_present(v); v = ab_span_next(v))
-        if (ab_str_starts(ab_span_plain_key(v), NOTIFIED))
+        if (ab_str_starts(ab_span_plain_key(v), AB_ANN_NOTIFIED))
             ab_spanw_member(w, v);
 }
 

@@ -424,6 +424,25 @@ static void one_that_was_left_behind_still_goes(void **state)
     assert_at_rest();
 }
 
+/* Each side remembers which notifications it has sent. */
+static void what_was_notified_is_remembered_on_each_side(void **state)
+{
+    (void)state;
+    placed("");
+    size_t events = fake_log_appended(w.down);
+    set_in(w.hub, HUB, "annotations", AB_ANN_NOTIFIED, "h");
+    set_in(w.local, LOCAL, "annotations", AB_ANN_NOTIFIED, "l");
+    world_run(&w, 2);
+    assert_int_equal(fake_log_appended(w.down), events);
+    set_spec(w.hub, HUB, 2);
+    world_run(&w, 2);
+    assert_int_equal(spec_of(local()), 2);
+    assert_true(has_in(hub(), "annotations", AB_ANN_NOTIFIED, "h"));
+    assert_true(has_in(local(), "annotations", AB_ANN_NOTIFIED, "l"));
+    assert_true(world_count(w.agent_metrics, "argobus_reverts_total") == 0);
+    assert_at_rest();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +464,7 @@ int main(void)
         TEST(an_object_of_a_former_version_is_named_once),
         TEST_OF_MIRRORS(a_mirror_of_a_former_version_is_named_once),
         TEST_OF_MIRRORS(one_that_was_left_behind_still_goes),
+        TEST(what_was_notified_is_remembered_on_each_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,21 @@ static bool has_former_run(const ab_object *local)
     return ab_span_typeof(state) == AB_SPAN_OBJECT && !is_in_phase(local, "Running");
 }
 
+static bool is_same_operation(const ab_object *asked, const ab_object *local)
+{
+    ab_spanv operation = ab_object_field(local, "operation");
+    return ab_span_present(operation) &&
+           ab_span_same(ab_object_field(asked, "operation"), operation);
+}
+
+/* Argo CD takes any .operation away at the end of its run: another one would never run, and the end
+ * of this run would count as its own. */
+static bool is_running_another(const ab_object *asked, const ab_object *local)
+{
+    return ab_span_present(ab_object_field(local, "operation")) && is_in_phase(local, "Running") &&
+           !is_same_operation(asked, local);
+}
+
 /* As argocd-server does. Argo CD merges what it says of a run into what is there: resources and
  * retries of the former run would count as those of the new one. */
 static void drop_former_run(ab_agent_object *o, const ab_object *local)
@@ -157,6 +172,8 @@ static void set_operation(ab_agent_object *o, const ab_object *asked, const ab_o
         answer(o, "the command carries no .operation");
     } else if (is_in_phase(local, "Terminating")) {
         answer(o, "an operation is being terminated: try again when it has ended");
+    } else if (is_running_another(asked, local)) {
+        answer(o, "another operation is in progress: try again when it has ended");
     } else if (has_former_run(local)) {
         drop_former_run(o, local);
     } else {
@@ -202,16 +219,9 @@ static ab_spanv run_of(const ab_object *o)
     return ab_span_path(ab_object_field(o, "status"), "operationState", "startedAt", NULL);
 }
 
-/* It was terminated before the hub could show its run: what it shows is the run before. */
-static bool is_same_operation(const ab_object *asked, const ab_object *local)
-{
-    ab_spanv operation = ab_object_field(local, "operation");
-    return ab_span_present(operation) &&
-           ab_span_same(ab_object_field(asked, "operation"), operation);
-}
-
 static void terminate(ab_agent_object *o, const ab_object *asked, const ab_object *local)
 {
+    /* Terminated before the hub could show its run: what it shows is the run before. */
     bool same = is_same_operation(asked, local);
     if (!same && !ab_span_same(run_of(asked), run_of(local))) {
         answer(o, "the operation to terminate is no longer running");

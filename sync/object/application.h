@@ -45,6 +45,11 @@ AB_MUST_USE ab_err ab_app_edited(const ab_object *o, const ab_app_edit *edit, ab
  * made, which began at `time` (RFC 3339). @return NOTFOUND when there is neither */
 AB_MUST_USE ab_err ab_app_status_terminating(const ab_object *o, ab_str time, ab_buf *out);
 
+/** .status with an operationState that says that .operation has failed: phase Error, with `why`.
+ * The run is as old as .status.reconciledAt, or began at `time` (RFC 3339): Argo CD's command line
+ * waits for Argo CD to compare after a run. */
+AB_MUST_USE ab_err ab_app_status_refused(const ab_object *o, ab_str why, ab_str time, ab_buf *out);
+
 /** .status without operationState. */
 AB_MUST_USE ab_err ab_app_status_without_run(const ab_object *o, ab_buf *out);
 

@@ -120,6 +120,25 @@ ab_err ab_app_status_terminating(const ab_object *o, ab_str time, ab_buf *out)
     return ab_buf_status(out);
 }
 
+ab_err ab_app_status_refused(const ab_object *o, ab_str why, ab_str time, ab_buf *out)
+{
+    ab_spanv status = ab_object_field(o, "status");
+    ab_str reconciled = ab_span_plain(ab_span_get(status, "reconciledAt"));
+    if (reconciled.len > 0)
+        time = reconciled;
+    ab_spanw w = ab_spanw_object_to(out);
+    ab_spanw_members(&w, status, run);
+    ab_spanw_key_object(&w, run[0]);
+    ab_spanw_member(&w, ab_object_field(o, "operation"));
+    ab_spanw_key_str(&w, "phase", AB_STR("Error"));
+    ab_spanw_key_str(&w, "message", why);
+    ab_spanw_key_str(&w, "startedAt", time);
+    ab_spanw_key_str(&w, "finishedAt", time);
+    ab_spanw_object_end(&w);
+    ab_spanw_object_end(&w);
+    return ab_buf_status(out);
+}
+
 ab_err ab_app_status_without_run(const ab_object *o, ab_buf *out)
 {
     ab_spanw w = ab_spanw_object_to(out);

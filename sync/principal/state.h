@@ -127,7 +127,7 @@ struct ab_principal_app {
     bool error_due;            /* the status does not say so yet, or still does */
     unsigned deferred; /* a set of enum deferral (deferral.h); 0: it is in effect, or on its way */
 
-    bool written; /* head: the object has its status */
+    bool written; /* head: the object has the status that follows from it */
     bool cleared; /* head: what its report finishes is written */
 };
 

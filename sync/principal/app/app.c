@@ -206,13 +206,14 @@ static void note_status_written(ab_principal_app *app)
     app->error_due = false;
     if (head == NULL)
         return;
-    if (head->type == AB_TYPE_STATUS_UPDATE) {
+    bool reported = head->type == AB_TYPE_STATUS_UPDATE;
+    if (reported)
         app->status_version = head->version;
-        app->written = true;
-        if (ab_requests_are_any(ab_principal_requests(app)))
-            return; /* it may finish one */
-    }
-    ab_reconcile_finish_head(&app->record);
+    app->written = true;
+    bool may_end_request = head->type == AB_TYPE_PROCESSED ||
+                           (reported && ab_requests_are_any(ab_principal_requests(app)));
+    if (!may_end_request)
+        ab_reconcile_finish_head(&app->record);
 }
 
 static void wrote(ab_record *r, ab_step step, ab_object *hub)

@@ -302,6 +302,28 @@ static void with_end(ab_principal_app *app, const ab_object *hub)
     }
 }
 
+static char *refusal_of(const ab_principal_app *app)
+{
+    return ab_feedback_text(app->record.inbox.head->event, "error",
+                            "the agent refused the request: ");
+}
+
+/* Whoever waits for the end of the operation, which goes next, is told how it ended. */
+static void write_refused_run(ab_principal_app *app, const ab_object *hub)
+{
+    char time[AB_TIME_TEXT];
+    char *why = refusal_of(app);
+    ab_time_format_seconds(ab_clock_wall_us(app->principal->env.clock), time);
+    ab_buf text = ab_buf_up_to(AB_SPAN_SIZE_MAX);
+    ab_err e = ab_app_status_refused(hub, ab_str_of(why), ab_str_of(time), &text);
+    if (e == AB_ERR_OK)
+        write_status(app, ab_buf_str(&text), AB_STR_NONE);
+    else
+        ab_reconcile_fail(&app->record, e, NULL);
+    ab_buf_fini(&text);
+    free(why);
+}
+
 /* A refused command: the request is taken off the object, and the object says why. */
 static void with_refusal(ab_principal_app *app, const ab_object *hub)
 {
@@ -309,13 +331,16 @@ static void with_refusal(ab_principal_app *app, const ab_object *hub)
     ab_principal_note_requests(app, hub);
     struct finished refused = {.operation = ab_str_is(id, ab_principal_requests(app)->operation.id),
                                .refresh = ab_str_is(id, ab_principal_requests(app)->refresh.id)};
+    if (!app->written && refused.operation) {
+        write_refused_run(app, hub);
+        return;
+    }
     if (!app->cleared && (refused.operation || refused.refresh)) {
         clear_requests(app, hub, refused);
         return;
     }
     free(app->error);
-    app->error =
-        ab_feedback_text(app->record.inbox.head->event, "error", "the agent refused the request: ");
+    app->error = refusal_of(app);
     app->error_ours = true; /* gone with the next change of the object */
     app->error_due = app->error != NULL;
     finish_answer(app);

@@ -189,6 +189,27 @@ static void a_status_can_be_set_to_terminating(void **state)
     ab_object_unref(o);
 }
 
+static void a_refused_operation_has_failed(void **state)
+{
+    (void)state;
+    ab_buf out;
+    ab_object *o = sample_object(HEAD ID "},\"operation\":" ODD ",\"status\":{\"a\":1,"
+                                         "\"operationState\":{\"phase\":\"Running\"}}}");
+    ab_object *compared =
+        sample_object(HEAD ID "},\"operation\":" ODD ",\"status\":{\"reconciledAt\":\"then\"}}");
+    ab_buf_init(&out, 65536);
+    assert_text(&out, ab_app_status_refused(o, AB_STR("w"), AB_STR("now"), &out),
+                "{\"a\":1,\"operationState\":{\"operation\":" ODD ",\"phase\":\"Error\","
+                "\"message\":\"w\",\"startedAt\":\"now\",\"finishedAt\":\"now\"}}");
+    ab_buf_init(&out, 65536);
+    assert_text(&out, ab_app_status_refused(compared, AB_STR("w"), AB_STR("now"), &out),
+                "{\"reconciledAt\":\"then\",\"operationState\":{\"operation\":" ODD
+                ",\"phase\":\"Error\",\"message\":\"w\",\"startedAt\":\"then\","
+                "\"finishedAt\":\"then\"}}");
+    ab_object_unref(compared);
+    ab_object_unref(o);
+}
+
 static void an_operation_that_has_not_begun_can_be_set_to_terminating(void **state)
 {
     (void)state;
@@ -312,6 +333,7 @@ int main(void)
         cmocka_unit_test(what_deletes_what_it_deployed_can_be_dropped),
         cmocka_unit_test(what_deletes_what_it_deployed_can_be_that_of_another),
         cmocka_unit_test(a_status_can_be_set_to_terminating),
+        cmocka_unit_test(a_refused_operation_has_failed),
         cmocka_unit_test(an_operation_that_has_not_begun_can_be_set_to_terminating),
         cmocka_unit_test(a_status_can_be_freed_of_its_run),
         cmocka_unit_test(without_an_operation_there_is_nothing_to_terminate),

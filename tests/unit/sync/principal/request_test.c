@@ -488,6 +488,29 @@ static void an_operation_beside_one_that_runs_leaves_its_run(void **state)
     assert_true(has_phase(local(), "Running"));
 }
 
+/* As of Argo CD's automated sync. */
+static void an_operation_is_refused_while_another_one_runs(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "operation", "{\"n\":2}");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    while (operation_of(hub()) != -1)
+        world_step(&w, 0);
+    assert_true(has_phase(hub(), "Error"));
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 2);
+    assert_true(has_error(hub()));
+    set_field(w.local, LOCAL, "status", ENDED);
+    consume_operation();
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_settle(&w);
+    assert_int_equal(operation_of(local()), 1);
+    assert_at_rest();
+}
+
 /* Between the two writes, too. */
 static void an_operation_is_begun_by_an_agent_that_crashes_on_the_way(void **state)
 {
@@ -709,6 +732,7 @@ int main(void)
         TEST(a_terminate_of_what_is_over_shows_how_it_ended),
         TEST(a_new_operation_begins_without_the_former_run),
         TEST(an_operation_beside_one_that_runs_leaves_its_run),
+        TEST(an_operation_is_refused_while_another_one_runs),
         TEST(an_operation_is_begun_by_an_agent_that_crashes_on_the_way),
         TEST(an_operation_that_was_terminated_on_its_way_does_not_run),
         TEST(an_operation_that_was_terminated_before_its_run_was_shown_is_ended),

@@ -223,27 +223,61 @@ static int take_mounts(void **state)
     return 0;
 }
 
-/* Below it is an empty folder, and no event tells that any file has gone. */
-static void what_was_unmounted_is_kept(void **state)
+static world *begin_mounted(const char *folder)
 {
-    (void)state;
+    char below[PATH_MAX];
     if (!may_mount)
         skip();
     world *w = world_new_place(&directory_place);
     begin_clock(w);
-    person_writes(w, FILE_NAME, "");
-    assert_int_equal(mount("none", path_of(w, "argocd/Application"), "tmpfs", 0, NULL), 0);
+    (void)snprintf(below, sizeof(below), "%s/.below", folder);
+    person_writes(w, below, "");
+    assert_int_equal(mount("none", path_of(w, folder), "tmpfs", 0, NULL), 0);
     person_writes(w, FILE_NAME, manifest("guestbook", "{a: 1}"));
     world_start(w);
     wait_changes(w, AB_STORE_UPDATED, KEY, 1);
-    assert_int_equal(umount2(path_of(w, "argocd/Application"), MNT_DETACH), 0);
-    person_removes(w, FILE_NAME);
-    world_wait_fault(w, "argocd/Application", "was unmounted");
-    result r = do_patch(w, KEY, "{}", NULL, NULL); /* which finds that the file is not there */
+    return w;
+}
+
+static void unmount(world *w, const char *folder)
+{
+    assert_int_equal(umount2(path_of(w, folder), MNT_DETACH), 0);
+}
+
+/* As whoever writes a status does. */
+static void find_it_missing(world *w)
+{
+    result r = do_patch(w, KEY, "{}", NULL, NULL);
     assert_int_equal(r.code, AB_ERR_NOTFOUND);
     result_fini(&r);
+}
+
+/* Below it is an empty folder, and no event tells that any file has gone. */
+static void what_was_unmounted_is_kept(void **state)
+{
+    (void)state;
+    world *w = begin_mounted("argocd/Application");
+    unmount(w, "argocd/Application");
+    world_wait_fault(w, "argocd/Application", "was unmounted");
+    find_it_missing(w);
     reach(w, 5000);
     assert_none_is_gone(w);
+    world_free(w);
+}
+
+/* Somebody has a file on it open, so it is unmounted and no event tells of that either. */
+static void what_went_with_its_folder_was_not_observed_to_go(void **state)
+{
+    (void)state;
+    world *w = begin_mounted("argocd");
+    FILE *open = fopen(path_of(w, FILE_NAME), "r");
+    assert_non_null(open);
+    unmount(w, "argocd");
+    find_it_missing(w);
+    now_ms = 5000;
+    wait_changes(w, AB_STORE_ABSENT, KEY, 1);
+    assert_int_equal(count_changes(w, AB_STORE_DELETED, NULL), 0);
+    assert_int_equal(fclose(open), 0);
     world_free(w);
 }
 
@@ -325,6 +359,7 @@ int main(void)
         cmocka_unit_test(one_that_is_replaced_by_an_empty_one_loses_nothing),
         cmocka_unit_test(one_that_is_removed_with_all_in_it_loses_nothing),
         cmocka_unit_test(what_was_unmounted_is_kept),
+        cmocka_unit_test(what_went_with_its_folder_was_not_observed_to_go),
         cmocka_unit_test(what_a_broken_file_may_hold_is_kept),
         cmocka_unit_test(what_a_broken_file_did_not_hold_is_gone_when_it_can_be_read),
         cmocka_unit_test(what_a_broken_file_may_hold_can_be_written),

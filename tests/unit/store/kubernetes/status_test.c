@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is left out of what an API server says. Which error a refusal is, is shown by
- * tests/conformance/store and tests/integration/kubernetes.
+ * Which error a refusal is, and what is left out of what an API server says. That it says so is
+ * shown by tests/conformance/store and tests/integration/kubernetes.
  */
 #include "store/kubernetes/status.h"
 
@@ -63,12 +63,64 @@ static void a_crd_that_is_being_deleted_is_no_refusal(void **state)
     assert_int_equal(ab_kube_status_explain(405, body, "POST a", &why, &err), AB_ERR_UNAVAILABLE);
 }
 
+#define NAMED "\"details\":{\"name\":\"a\"}"
+
+static void refusals_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *members; /* of the Status, behind its kind */
+        ab_err code;
+        ab_kube_why why;
+    } refusals[] = {
+        {401, NAMED, AB_ERR_UNAVAILABLE, AB_KUBE_WHY_OTHER},
+        {403, NAMED, AB_ERR_DENIED, AB_KUBE_WHY_OTHER},
+        {403, "\"message\":\"exceeded quota: q\"", AB_ERR_NOSPACE, AB_KUBE_WHY_OTHER},
+        {403, "\"details\":{\"causes\":[{\"reason\":\"NamespaceTerminating\"}]}",
+         AB_ERR_UNAVAILABLE, AB_KUBE_WHY_OTHER},
+        {400, "\"message\":\"admission webhook \\\"w\\\" denied the request\"", AB_ERR_INVALID,
+         AB_KUBE_WHY_OTHER},
+        {403, "\"message\":\"admission webhook \\\"w\\\" denied the request\"", AB_ERR_INVALID,
+         AB_KUBE_WHY_OTHER},
+        {404, NAMED, AB_ERR_NOTFOUND, AB_KUBE_WHY_OTHER},
+        {404, "\"details\":{}", AB_ERR_UNAVAILABLE, AB_KUBE_WHY_OTHER},
+        {404, "\"details\":{\"name\":\"n\",\"kind\":\"namespaces\"}", AB_ERR_NOTFOUND,
+         AB_KUBE_WHY_NAMESPACE},
+        {409, "\"reason\":\"AlreadyExists\"", AB_ERR_EXISTS, AB_KUBE_WHY_OTHER},
+        {409, "\"reason\":\"Conflict\"", AB_ERR_CONFLICT, AB_KUBE_WHY_OTHER},
+        {410, "\"reason\":\"Expired\"", AB_ERR_UNAVAILABLE, AB_KUBE_WHY_EXPIRED},
+        {422, "\"details\":{}", AB_ERR_CONFLICT, AB_KUBE_WHY_PATCH},
+        {422, NAMED, AB_ERR_INVALID, AB_KUBE_WHY_OTHER},
+        {429, NAMED, AB_ERR_UNAVAILABLE, AB_KUBE_WHY_OTHER},
+        {500, "\"message\":\"etcdserver: request is too large\"", AB_ERR_TOOBIG, AB_KUBE_WHY_OTHER},
+        {500, "\"message\":\"etcdserver: mvcc: database space exceeded\"", AB_ERR_NOSPACE,
+         AB_KUBE_WHY_OTHER},
+        {500, NAMED, AB_ERR_UNAVAILABLE, AB_KUBE_WHY_OTHER},
+        {504, NAMED, AB_ERR_TIMEOUT, AB_KUBE_WHY_OTHER},
+    };
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        ab_kube_why why;
+        ab_error err = {0};
+        ab_buf body;
+        ab_buf_init(&body, 4096);
+        ab_buf_printf(&body, "{\"kind\":\"Status\",%s}", refusals[i].members);
+        assert_int_equal(
+            ab_kube_status_explain(refusals[i].http, ab_buf_str(&body), "GET a", &why, &err),
+            refusals[i].code);
+        assert_int_equal(why, refusals[i].why);
+        assert_int_equal(err.foreign, refusals[i].http);
+        ab_buf_fini(&body);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_an_object_that_a_patch_makes_invalid_only_the_reason_is_told),
         cmocka_unit_test(all_else_is_told_as_it_is),
         cmocka_unit_test(a_crd_that_is_being_deleted_is_no_refusal),
+        cmocka_unit_test(refusals_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,12 @@ static ab_resource_decision decide_connect(const ab_resource_policy *p, const ab
     return p->exec ? AB_RESOURCE_ALLOWED : refuse(why, "live.exec is false");
 }
 
+/* A program that is started in a running Pod: what a terminal does, without one. */
+static bool is_started_in_pod(const ab_resource_map *m)
+{
+    return ab_resource_map_is_core(m, "pods") && ab_str_is(m->subresource, "ephemeralcontainers");
+}
+
 /* Patches that are read here as the API server reads them. JSON patches can test a value, and copy
  * it to where it is shown; of what has no type, or one that is not known here, only the API server
  * knows what it does. */
@@ -181,6 +187,8 @@ ab_resource_decision ab_resource_policy_decide(const ab_resource_policy *p,
         d = decide_connect(p, m, why);
     else if (!p->verbs[m->verb])
         d = refuse(why, "live.kubernetes.verbs does not name the verb");
+    else if (is_started_in_pod(m) && !p->exec)
+        d = refuse(why, "live.exec is false");
     if (d == AB_RESOURCE_ALLOWED && p->namespaces != NULL &&
         !ab_patterns_match(p->namespaces, m->ns))
         d = refuse(why, "live.kubernetes.namespaces does not match the namespace");

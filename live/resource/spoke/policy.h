@@ -56,7 +56,8 @@ typedef struct {
                  "clear."},                                                                        \
     {                                                                                              \
         .name = "live.exec", .kind = AB_OPT_BOOL, .deflt = "false",                                \
-        .help = "Whether live access may open terminals in containers (exec and attach).",         \
+        .help = "Whether live access may open terminals in containers (exec and attach), and "     \
+                "start ephemeral containers.",                                                     \
     }
 
 typedef enum {

@@ -72,8 +72,9 @@
 #define AB_ANN_LAST_APPLIED    "kubectl.kubernetes.io/last-applied-configuration"
 #define AB_ANN_LAST_UPDATED    "argocd-agent.argoproj.io/last-updated"
 #define AB_ANN_REMAPPED        "argocd.argoproj.io/namespace-remapped"
-/* Whose part the object is: Argo CD prunes it with that Application. */
+/* Whose part the object is, by annotation and by label: Argo CD prunes it with that Application. */
 #define AB_ANN_TRACKING_ID   "argocd.argoproj.io/tracking-id"
+#define AB_LABEL_INSTANCE    "app.kubernetes.io/instance"
 #define AB_LABEL_IGNORE_SYNC "argocd-agent.argoproj-labs.io/ignore-sync"
 
 /* Copies of a whole object, a Secret's data too, that other tools than kubectl keep on it: kapp,

@@ -5,20 +5,30 @@
 #include "schema/attributes.h"
 #include "sync/object/copy.h"
 
+/* In the order of the hub's: the text is hashed. */
+static void desired_metadata(ab_spanw *w, ab_spanv metadata)
+{
+    static const char *const left_out[] = {"annotations", "resourceVersion",
+                                           "generation",  "managedFields",
+                                           "selfLink",    "deletionGracePeriodSeconds",
+                                           NULL};
+    for (ab_spanv v = ab_span_first(metadata); ab_span_present(v); v = ab_span_next(v)) {
+        if (ab_span_key_is(v, "labels"))
+            ab_copy_labels(w, v);
+        else if (!ab_str_is_one_of(ab_span_plain_key(v), left_out))
+            ab_spanw_member(w, v);
+    }
+    ab_copy_sent_annotations(w, ab_span_get(metadata, "annotations"));
+}
+
 ab_err ab_app_desired(const ab_object *hub, ab_buf *out)
 {
     static const char *const top[] = {"metadata", "status", "operation", NULL};
-    static const char *const meta[] = {"annotations", "resourceVersion",
-                                       "generation",  "managedFields",
-                                       "selfLink",    "deletionGracePeriodSeconds",
-                                       NULL};
     ab_spanv root = ab_object_json(hub);
-    ab_spanv metadata = ab_span_get(root, "metadata");
     ab_spanw w = ab_spanw_object_to(out);
     ab_spanw_members(&w, root, top);
     ab_spanw_key_object(&w, "metadata");
-    ab_spanw_members(&w, metadata, meta);
-    ab_copy_sent_annotations(&w, ab_span_get(metadata, "annotations"));
+    desired_metadata(&w, ab_span_get(root, "metadata"));
     ab_spanw_object_end(&w);
     ab_spanw_object_end(&w);
     return ab_buf_status(out);

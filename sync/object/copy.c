@@ -19,7 +19,7 @@ static bool is_bookkeeping(ab_str annotation)
 static bool is_ownership(ab_str annotation)
 {
     static const char *const names[] = {AB_ANN_SOURCE_UID, AB_ANN_PRINCIPAL_UID, AB_ANN_REMAPPED,
-                                        NULL};
+                                        AB_ANN_TRACKING_ID, NULL};
     return ab_str_is_one_of(annotation, names);
 }
 
@@ -48,4 +48,14 @@ void ab_copy_desired_annotations(ab_spanw *w, ab_spanv annotations)
 void ab_copy_sent_annotations(ab_spanw *w, ab_spanv annotations)
 {
     copy(w, annotations, true);
+}
+
+void ab_copy_labels(ab_spanw *w, ab_spanv labels)
+{
+    static const char *const left_out[] = {AB_LABEL_INSTANCE, NULL};
+    if (!ab_span_present(labels))
+        return;
+    ab_spanw_key_object(w, "labels");
+    ab_spanw_members(w, labels, left_out);
+    ab_spanw_object_end(w);
 }

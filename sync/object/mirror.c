@@ -2,6 +2,7 @@
 #include "sync/object/mirror.h"
 
 #include "schema/attributes.h"
+#include "sync/object/copy.h"
 #include "sync/object/mirror_project.h"
 
 #include <stdio.h>
@@ -151,7 +152,7 @@ static ab_err render_metadata(ab_spanw *w, const ab_object *source, const ab_obj
     ab_spanw_key_object(w, "metadata");
     ab_spanw_key_str(w, "name", name);
     ab_spanw_key_str(w, "namespace", namespace);
-    ab_spanw_member(w, ab_object_meta(source, "labels"));
+    ab_copy_labels(w, ab_object_meta(source, "labels"));
     render_annotations(w, source, hub, name, m);
     ab_spanw_object_end(w);
     return AB_ERR_OK;

@@ -5,10 +5,11 @@
 
 void ab_render_metadata(ab_spanw *w, const ab_object *hub)
 {
-    static const char *const names[] = {"name", "namespace", "uid", "creationTimestamp", "labels"};
+    static const char *const names[] = {"name", "namespace", "uid", "creationTimestamp"};
     ab_spanw_key_object(w, "metadata");
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         ab_spanw_member(w, ab_object_meta(hub, names[i]));
+    ab_copy_labels(w, ab_object_meta(hub, "labels"));
     ab_copy_sent_annotations(w, ab_object_meta(hub, "annotations"));
     ab_spanw_object_end(w);
 }

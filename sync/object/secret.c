@@ -6,7 +6,7 @@
 
 #define PROJECT_MAX 253
 /* Rises when the sealed payload is made in another way. */
-#define RENDERING "3"
+#define RENDERING "4"
 
 ab_err ab_secret_project(const ab_object *secret, char **out)
 {

@@ -88,7 +88,7 @@ static bool has_text(ab_spanv object, const char *where, const char *name)
 static bool is_managed(ab_spanv object)
 {
     return has_text(object, "annotations", AB_ANN_TRACKING_ID) ||
-           has_text(object, "labels", "app.kubernetes.io/instance");
+           has_text(object, "labels", AB_LABEL_INSTANCE);
 }
 
 static ab_spanv owner_of(ab_spanv object)

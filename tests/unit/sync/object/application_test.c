@@ -50,6 +50,17 @@ static void a_desired_leaves_out_status_operation_and_server_metadata(void **sta
                    "\"finalizers\":[\"f\"]}}");
 }
 
+/* Argo CD at the agent would prune it with an Application there that is called as the hub's. */
+static void a_desired_is_no_part_of_an_application_of_the_agent(void **state)
+{
+    (void)state;
+    assert_desired(HEAD ID ",\"labels\":{\"a\":\"1\",\"app.kubernetes.io/instance\":\"apps\"},"
+                           "\"annotations\":{\"argocd.argoproj.io/tracking-id\":\"apps:argoproj.io/"
+                           "Application:argocd/a\",\"k\":\"2\"}}}",
+                   "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\","
+                   "\"metadata\":{" ID ",\"labels\":{\"a\":\"1\"},\"annotations\":{\"k\":\"2\"}}}");
+}
+
 #define BARE_WISH                                                                                  \
     "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"Application\",\"metadata\":{" ID "}}"
 
@@ -323,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_desired_leaves_out_status_operation_and_server_metadata),
+        cmocka_unit_test(a_desired_is_no_part_of_an_application_of_the_agent),
         cmocka_unit_test(bookkeeping_annotations_do_not_change_a_desired),
         cmocka_unit_test(the_users_annotations_are_part_of_the_desired),
         cmocka_unit_test(a_desired_keeps_the_deletion_time_stamp),

@@ -170,9 +170,11 @@ static void a_mirror_is_no_part_of_an_application_of_the_hub(void **state)
 {
     (void)state;
     ab_object *o = place(APP(",\"annotations\":{\"" AB_ANN_TRACKING_ID
-                             "\":\"apps:argoproj.io/Application:w1/a\",\"k\":\"1\"}",
+                             "\":\"apps:argoproj.io/Application:w1/a\",\"k\":\"1\"},\"labels\":{"
+                             "\"app.kubernetes.io\\/instance\":\"apps\",\"l\":\"1\"}",
                              ",\"spec\":{}"),
                          NULL, (ab_mirror_params){0});
+    assert_same(ab_object_meta(o, "labels"), "{\"l\":\"1\"}");
     assert_false(
         ab_span_present(ab_span_get(ab_object_meta(o, "annotations"), AB_ANN_TRACKING_ID)));
     assert_true(ab_str_is(ab_object_annotation(o, "k"), "1"));

@@ -20,7 +20,9 @@ static ab_object *secret_with(const char *version, const char *rest)
     snprintf(json, sizeof(json),
              "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\",\"metadata\":"
              "{\"name\":\"s\",\"namespace\":\"argocd\",\"uid\":\"u\",\"resourceVersion\":\"%s\","
-             "\"annotations\":{\"kubectl.kubernetes.io/last-applied-configuration\":"
+             "\"labels\":{\"app.kubernetes.io/instance\":\"apps\",\"l\":\"1\"},"
+             "\"annotations\":{\"argocd.argoproj.io/tracking-id\":\"apps:/Secret:argocd/"
+             "s\",\"kubectl.kubernetes.io/last-applied-configuration\":"
              "\"" PASSWORD "\",\"kapp.k14s.io/original\":\"" PASSWORD "\","
              "\"objectset.rio.cattle.io/applied\":\"" PASSWORD
              "\",\"banzaicloud.com/last-applied\":"
@@ -67,10 +69,11 @@ static void a_sealed_payload_tells_nothing_of_the_data(void **state)
                                     "\"},\"stringData\":{\"x\":\"" PASSWORD "\"}");
     ab_buf_init(&out, 4096);
     assert_int_equal(ab_secret_sealed(o, AB_STR("c2VhbGVk"), &out), AB_ERR_OK);
-    assert_string_equal(out.ptr, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\","
-                                 "\"metadata\":{\"name\":\"s\",\"namespace\":\"argocd\","
-                                 "\"uid\":\"u\",\"annotations\":{\"a\":\"1\"}},"
-                                 "\"sealed\":\"c2VhbGVk\"}");
+    assert_string_equal(out.ptr,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\","
+                        "\"metadata\":{\"name\":\"s\",\"namespace\":\"argocd\","
+                        "\"uid\":\"u\",\"labels\":{\"l\":\"1\"},\"annotations\":{\"a\":\"1\"}},"
+                        "\"sealed\":\"c2VhbGVk\"}");
     ab_buf_clear(&out);
     assert_int_equal(ab_secret_content(o, &out), AB_ERR_OK);
     assert_string_equal(out.ptr, "{\"data\":{\"password\":\"" PASSWORD "\"}}");

@@ -152,7 +152,9 @@ static ab_err render_metadata(ab_spanw *w, const ab_object *source, const ab_obj
     ab_spanw_key_object(w, "metadata");
     ab_spanw_key_str(w, "name", name);
     ab_spanw_key_str(w, "namespace", namespace);
-    ab_copy_labels(w, ab_object_meta(source, "labels"));
+    /* Those of a project could let Argo CD add what a global project allows. */
+    if (ab_str_is(kind, "Application"))
+        ab_copy_labels(w, ab_object_meta(source, "labels"));
     render_annotations(w, source, hub, name, m);
     ab_spanw_object_end(w);
     return AB_ERR_OK;

@@ -44,7 +44,7 @@ static ab_str behind(ab_str text, ab_str prefix, ab_str project, char separator)
 
 static bool is_about_applications(ab_str resource)
 {
-    static const char *const names[] = {"applications", "applicationsets", "logs", "exec", NULL};
+    static const char *const names[] = {"applications", "logs", "exec", NULL};
     return ab_str_is_one_of(resource, names);
 }
 
@@ -108,7 +108,8 @@ static bool is_group(ab_str text)
 }
 
 /* A rule about Applications, or about what Argo CD asks no project for. One about clusters,
- * repositories or the project itself would let its subject widen what the project allows. */
+ * repositories or the project itself would let its subject widen what the project allows; an
+ * ApplicationSet's generators may name any project. */
 static bool is_permitted(ab_str line)
 {
     ab_str f[POLICY_FIELDS];

@@ -312,8 +312,6 @@ static void policies_of_the_project_are_about_its_mirror(void **state)
     assert_policy("p,proj:p:dev,logs,get,p/a,deny", "p, proj:w1-p:dev, logs, get, w1-p/w1/a, deny");
     assert_policy("p, proj:p:dev, exec, create, p/team/a, allow",
                   "p, proj:w1-p:dev, exec, create, w1-p/w1/a, allow");
-    assert_policy("p, proj:p:dev, applicationsets, get, p/s, allow",
-                  "p, proj:w1-p:dev, applicationsets, get, w1-p/w1/s, allow");
 }
 
 static void other_policies_are_left_alone(void **state)
@@ -373,6 +371,8 @@ static void a_role_gives_rights_to_applications_only(void **state)
         "p, a, clusters, create, w1-p/*, allow",
         "p, a, repositories, *, w1-p/*, allow",
         "p, a, projects, update, w1-p, allow",
+        "p, a, applicationsets, create, w1-p/*, allow",
+        "p, proj:p:dev, applicationsets, get, p/*, allow",
         "p, a, *, *, w1-p/*, allow",
         "p, a, app*, *, w1-p/*, allow",
         "g, a, role:admin",
@@ -408,6 +408,19 @@ static void names_of_roles_and_groups_say_no_more_than_a_name(void **state)
               NULL, (ab_mirror_params){0});
     assert_same(spec(o, "roles"),
                 "[{\"name\":\"dev_1-a\",\"groups\":[\"a b\",\"\\\"a,b\\\"\",\"\\u00e4\"]}]");
+    ab_object_unref(o);
+}
+
+/* Argo CD gives a project what a global project allows that selects it by its labels. */
+static void a_project_has_no_labels_of_the_agent(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place("{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\","
+              "\"metadata\":{\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"u-2\",\"labels\":{"
+              "\"global\":\"yes\"}},\"spec\":{}}",
+              NULL, (ab_mirror_params){0});
+    assert_false(ab_span_present(ab_object_meta(o, "labels")));
     ab_object_unref(o);
 }
 
@@ -469,6 +482,7 @@ int main(void)
         cmocka_unit_test(a_line_that_names_another_role_stays_as_it_is),
         cmocka_unit_test(roles_keep_all_but_their_policies),
         cmocka_unit_test(a_role_gives_rights_to_applications_only),
+        cmocka_unit_test(a_project_has_no_labels_of_the_agent),
         cmocka_unit_test(names_of_roles_and_groups_say_no_more_than_a_name),
         cmocka_unit_test(what_the_store_sets_makes_no_difference),
         cmocka_unit_test(whatever_a_user_may_change_makes_a_difference),

@@ -8,6 +8,8 @@
 #include <stdio.h>
 
 #define NAME_MAX_LENGTH 253
+/* What Argo CD Image Updater is to do, where, and with which Secret. */
+#define IMAGE_UPDATER "argocd-image-updater.argoproj.io/"
 
 ab_err ab_mirror_key(const ab_kind *kind, const char *agent, ab_str name, const char *namespace,
                      char out[AB_OBJECT_KEY_MAX])
@@ -84,7 +86,7 @@ ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
 static bool is_source_own(ab_str name)
 {
     return ab_str_is(name, AB_ANN_SOURCE_UID) || ab_str_is(name, AB_ANN_PRINCIPAL_UID) ||
-           ab_str_starts(name, AB_ANN_NOTIFIED);
+           ab_str_starts(name, AB_ANN_NOTIFIED) || ab_str_starts(name, IMAGE_UPDATER);
 }
 
 static void copy_source_annotations(ab_spanw *w, const ab_object *source)

@@ -181,6 +181,22 @@ static void a_mirror_is_no_part_of_an_application_of_the_hub(void **state)
     ab_object_unref(o);
 }
 
+/* At the hub it would log in wherever the agent wants, with any Secret that the agent names. */
+static void the_hubs_image_updater_gets_no_orders_from_an_agent(void **state)
+{
+    (void)state;
+    ab_object *o =
+        place(APP(",\"annotations\":{\"argocd-image-updater.argoproj.io/git-repository\":"
+                  "\"https://example.com/r\",\"argocd-image-updater.argoproj.io/write-back-"
+                  "method\":\"git:secret:argocd/repo-1\",\"k\":\"1\"}",
+                  ",\"spec\":{}"),
+              NULL, (ab_mirror_params){0});
+    assert_same(ab_object_meta(o, "annotations"),
+                "{\"k\":\"1\",\"" AB_ANN_SOURCE_UID "\":\"u-1\",\"" AB_ANN_MIRROR
+                "\":\"1.2/w1\",\"" AB_ANN_NAME "\":\"a\"}");
+    ab_object_unref(o);
+}
+
 static void an_application_without_project_is_of_project_default(void **state)
 {
     (void)state;
@@ -472,6 +488,7 @@ int main(void)
         cmocka_unit_test(an_application_gets_the_agents_project_destination_and_place),
         cmocka_unit_test(what_an_agent_writes_with_escapes_is_left_out_as_well),
         cmocka_unit_test(a_mirror_is_no_part_of_an_application_of_the_hub),
+        cmocka_unit_test(the_hubs_image_updater_gets_no_orders_from_an_agent),
         cmocka_unit_test(an_application_without_project_is_of_project_default),
         cmocka_unit_test(what_is_asked_for_at_the_hub_stays_and_other_changes_do_not),
         cmocka_unit_test(what_is_done_is_taken_off),

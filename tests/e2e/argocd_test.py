@@ -6,6 +6,7 @@ import time
 import pytest
 import yaml
 from argocd import argocd_dev
+from cluster import ARGOCD
 from daemons import wait_for
 from objects import APPROVED, CASCADE, REFRESH, annotations, project
 
@@ -56,6 +57,11 @@ def deploy(fleet, argocd):
     fleet.spokes["w1"].delete("Job", "default", "never-ends")
 
 
+def refresh(app):
+    app.edit({"metadata": {"annotations": {REFRESH: "normal"}}})
+    wait_for("the refresh is off the hub", lambda: REFRESH not in annotations(app.hub()))
+
+
 def test_a_sync_asked_for_at_the_hub_deploys_and_its_outcome_is_seen_there(fleet, deploy, repository):
     app = deploy(repository(config_map("one")))
     app.reports(lambda s: s.get("sync", {}).get("status") == "OutOfSync", "it is compared")
@@ -73,10 +79,26 @@ def test_a_new_commit_is_deployed_after_a_refresh_at_the_hub(fleet, deploy, repo
     app.edit({"spec": {"syncPolicy": {"automated": {}}}})
     first = app.reports(lambda s: s.get("sync", {}).get("status") == "Synced", "it is deployed")["sync"]["revision"]
     repository(config_map("two"))
-    app.edit({"metadata": {"annotations": {REFRESH: "normal"}}})
+    refresh(app)
     app.reports(lambda s: s["sync"]["status"] == "Synced" and s["sync"]["revision"] != first, "the new one is")
     assert fleet.spokes["w1"].get("ConfigMap", "default", "deployed")["data"] == {"value": "two"}
-    wait_for("the refresh is off the hub", lambda: REFRESH not in annotations(app.hub()))
+
+
+def test_a_sync_window_of_the_agents_cluster_counts_there(fleet, deploy, repository):
+    window = {"kind": "deny", "schedule": "* * * * *", "duration": "1h", "clusters": ["w1"]}
+    fleet.hub.patch("AppProject", ARGOCD, "default", {"spec": {"syncWindows": [window]}})
+    fleet.spoke_has("AppProject", "default", lambda p: p["spec"].get("syncWindows"))
+    app = deploy(repository(config_map("one")))
+    app.edit({"spec": {"syncPolicy": {"automated": {}}}})
+    wait_for("it is to be synced", lambda: app.spoke()["spec"].get("syncPolicy"))
+    app.reports(lambda s: s["sync"]["status"] == "OutOfSync", "it is compared")
+    for _ in range(2):
+        refresh(app)
+        assert "operationState" not in app.hub()["status"]
+    fleet.hub.patch("AppProject", ARGOCD, "default", {"spec": {"syncWindows": None}})
+    fleet.spoke_has("AppProject", "default", lambda p: not p["spec"].get("syncWindows"))
+    refresh(app)
+    app.reports(lambda s: s["sync"]["status"] == "Synced", "it is deployed")
 
 
 def test_a_terminate_at_the_hub_ends_a_sync_that_hangs(deploy, repository):

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """With a real Argo CD at the hub: Applications made by its API and by its ApplicationSets."""
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from argocd import argocd_dev, call
 from cluster import ARGOCD
 from daemons import wait_for
 from fleet import Application
-from objects import AGENT_NAME, SYNCED, annotations, application, cluster_secret, project
+from objects import AGENT_NAME, REFRESH, SYNCED, annotations, application, cluster_secret, project
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,8 @@ def hub(fleet, argocd):
     return fleet.hub
 
 
-def test_an_application_is_made_seen_and_deleted_through_the_api(fleet, hub):
+def made_through_the_api(fleet):
+    """The Application, and where the API has it."""
     namespace = fleet.home()
     body = application("guestbook", namespace)
     body["spec"]["project"] = "team"
@@ -33,13 +36,27 @@ def test_an_application_is_made_seen_and_deleted_through_the_api(fleet, hub):
     app = Application(fleet, "guestbook", "w1", namespace)
     app.arrives()
     app.set_status(SYNCED)
-    one = f"/guestbook?appNamespace={namespace}"
+    return app, f"/guestbook?appNamespace={namespace}"
+
+
+def test_an_application_is_made_seen_and_deleted_through_the_api(fleet, hub):
+    app, one = made_through_the_api(fleet)
     wait_for("it is shown as synced", lambda: call("hub", "GET", one)["status"].get("sync", {}).get("status") == "Synced")
     assert [a["metadata"]["name"] for a in call("hub", "GET", "")["items"]] == ["guestbook"]
     call("hub", "DELETE", one)
     app.finish_deletion()
     app.goes()
     wait_for("it is gone at the hub", lambda: app.hub() is None)
+
+
+def test_a_refresh_through_the_api_answers_with_what_came_of_it(fleet, hub):
+    app, one = made_through_the_api(fleet)
+    app.reports(lambda s: s == SYNCED)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(call, "hub", "GET", f"{one}&refresh=normal")
+        wait_for("the refresh arrives", lambda: REFRESH in annotations(app.spoke()))
+        app.edit_locally({"metadata": {"annotations": {REFRESH: None}}, "status": {"sync": {"status": "OutOfSync"}}})
+        assert answer.result()["status"]["sync"]["status"] == "OutOfSync"
 
 
 GUESTBOOKS = {

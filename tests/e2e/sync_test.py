@@ -36,6 +36,18 @@ def test_a_sync_asked_for_while_the_agent_is_away_is_carried_out_later(fleet, ap
     wait_for("the operation arrives", lambda: app.spoke().get("operation") == OPERATION)
 
 
+def test_a_sync_asked_for_while_another_one_runs_fails_and_says_why(app):
+    """As while Argo CD's automated sync runs, which the control plane does not show in .operation."""
+    app.edit_locally({"operation": OPERATION, "status": RUNNING})
+    app.reports(lambda s: s == RUNNING)
+    app.edit({"operation": {"sync": {"revision": "another"}}})
+    wait_for("it is taken off the hub", lambda: "operation" not in app.hub())
+    run = app.reports(lambda s: s["operationState"]["phase"] == "Error", "it has failed")["operationState"]
+    assert run["operation"]["sync"]["revision"] == "another"
+    assert "another operation is in progress" in run["message"]
+    assert app.spoke()["operation"] == OPERATION
+
+
 def test_a_terminate_ends_the_run(app):
     app.set_status(RUNNING)
     app.reports(lambda s: s == RUNNING)

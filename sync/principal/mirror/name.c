@@ -96,11 +96,14 @@ static void check_one(struct mirror *m)
     ab_reconcile_advance(&m->record);
 }
 
-static void check(const struct agent_records *r, const ab_kind *kind)
+/* @param project  only what is in this one at the hub; absent: in any */
+static void check(const struct agent_records *r, const ab_kind *kind, ab_str project)
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
-        if (m->kind == kind)
+        bool other = project.ptr != NULL &&
+                     (m->project == NULL || !ab_str_is(project, m->project));
+        if (m->kind == kind && !other)
             check_one(m);
     }
 }
@@ -111,7 +114,7 @@ void ab_mirror_project_changed(const ab_principal *p, ab_str key)
     for (size_t i = 1; p->listed && i < name.len && i <= AGENT_MAX; i++) {
         const struct agent_records *r = records_of(p, prefix(name, i));
         if (r != NULL) /* served or not: it may be again */
-            check(r, &ab_kind_application);
+            check(r, &ab_kind_application, name);
     }
 }
 
@@ -122,8 +125,8 @@ void ab_mirror_agents_changed(const ab_principal *p, const char *agent)
         const struct agent_records *r = records_of(p, prefix(name, i));
         if (r == NULL)
             continue;
-        check(r, &ab_kind_appproject);
-        check(r, &ab_kind_application);
+        check(r, &ab_kind_appproject, AB_STR_NONE);
+        check(r, &ab_kind_application, AB_STR_NONE);
         if (r->peer != NULL)
             ab_resync_queue_due(&r->peer->resync.turn, "names of mirrored projects changed");
     }

@@ -52,8 +52,9 @@ def test_a_cascade_that_is_asked_for_just_before_is_the_agents_too(fleet):
     app = fleet.application("guestbook")
     app.arrives()
     fleet.quiet()
-    app.edit({"metadata": {"finalizers": [CASCADE]}})  # as argocd app delete
-    app.delete()
+    with fleet.away("w1"):  # so that it hears of both at once
+        app.edit({"metadata": {"finalizers": [CASCADE]}})  # as argocd app delete
+        app.delete()
     wait_for("the deletion is under way at the agent", lambda: app.spoke()["metadata"].get("deletionTimestamp"))
     assert CASCADE in app.spoke()["metadata"]["finalizers"]
     app.finish_deletion()

@@ -101,8 +101,7 @@ static void check(const struct agent_records *r, const ab_kind *kind, ab_str pro
 {
     for (ab_list_iter i = ab_list_first(&r->mirrors); i.link != NULL; ab_list_next(&i)) {
         struct mirror *m = AB_LINK_OF(i.link, struct mirror, in_records);
-        bool other = project.ptr != NULL &&
-                     (m->project == NULL || !ab_str_is(project, m->project));
+        bool other = project.ptr != NULL && (m->project == NULL || !ab_str_is(project, m->project));
         if (m->kind == kind && !other)
             check_one(m);
     }

@@ -280,7 +280,7 @@ int64_t ab_broker_log_end(rd_kafka_t *admin, const char *topic)
     return high;
 }
 
-void ab_broker_log_trim(rd_kafka_t *admin, const char *topic)
+static rd_kafka_resp_err_t trim(rd_kafka_t *admin, const char *topic)
 {
     rd_kafka_topic_partition_list_t *ends = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(ends, topic, 0)->offset = RD_KAFKA_OFFSET_END;
@@ -291,11 +291,23 @@ void ab_broker_log_trim(rd_kafka_t *admin, const char *topic)
     const rd_kafka_topic_partition_list_t *trimmed =
         rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));
     assert_int_equal(trimmed->cnt, 1);
-    assert_int_equal(trimmed->elems[0].err, RD_KAFKA_RESP_ERR_NO_ERROR);
+    rd_kafka_resp_err_t code = trimmed->elems[0].err;
     rd_kafka_event_destroy(event);
     rd_kafka_queue_destroy(queue);
     rd_kafka_DeleteRecords_destroy(wanted);
     rd_kafka_topic_partition_list_destroy(ends);
+    return code;
+}
+
+/* A policy that was changed takes effect in the log a moment after the answer. */
+void ab_broker_log_trim(rd_kafka_t *admin, const char *topic)
+{
+    rd_kafka_resp_err_t code;
+    int64_t end = ab_clock_mono_ms(&ab_clock_real) + ADMIN_WAIT_MS;
+    while ((code = trim(admin, topic)) == RD_KAFKA_RESP_ERR_POLICY_VIOLATION &&
+           ab_clock_mono_ms(&ab_clock_real) < end)
+        rd_kafka_poll(admin, 20);
+    assert_int_equal(code, RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
 /* Records */

@@ -81,7 +81,7 @@ void ab_sender_run(ab_sender *p)
     ab_outgoing *g = ab_outbox_next(p->outbox, now);
     while (g != NULL && send_one(p, g))
         g = ab_outbox_next(p->outbox, now);
-    if (p->unsent != NULL && ab_outbox_count(p->outbox) > 0)
+    if (p->unsent != NULL && !ab_outbox_is_idle(p->outbox))
         ab_list_append(p->unsent, &p->in_unsent);
 }
 

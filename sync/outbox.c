@@ -10,6 +10,8 @@
 
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS   15000
+#define BUSY_PER_S     250 /* changes: more than the few a person or a sync makes */
+#define REST_MS        500
 
 struct ab_outgoing {
     ab_outgoing *next;
@@ -23,12 +25,19 @@ struct lane {
     ab_outgoing *head; /* in flight when `busy` */
     ab_outgoing *tail;
     bool busy;
-    ab_link in_ready;
+    int64_t rests_until; /* mono_ms; 0: it does not rest */
+    ab_link in_list;     /* of those that are ready, or that rest */
 };
 
 struct ab_outbox {
-    ab_map *lanes; /* object -> struct lane; a lane exists while it holds events */
-    ab_link ready; /* struct lane.in_ready */
+    ab_map *lanes; /* object -> struct lane; a lane exists while it holds events, or rests */
+    ab_link ready;
+    ab_link resting; /* the longest first */
+    struct {
+        int64_t second; /* mono_ms: since when `now` counts */
+        size_t now;
+        size_t before; /* in the second before that one */
+    } changes;         /* put */
     size_t count;
     size_t bytes;
     ab_backoff backoff;
@@ -49,6 +58,7 @@ ab_outbox *ab_outbox_new(ab_outbox_safe safe, void *arg)
         return NULL;
     }
     ab_link_init(&o->ready);
+    ab_link_init(&o->resting);
     o->safe = safe;
     o->arg = arg;
     ab_backoff_init(&o->backoff, PAUSE_FIRST_MS, PAUSE_MAX_MS);
@@ -83,7 +93,7 @@ static void outgoing_free(ab_outgoing *g)
 static void lane_fini(void *value)
 {
     struct lane *l = value;
-    ab_link_remove(&l->in_ready);
+    ab_link_remove(&l->in_list);
     while (l->head != NULL) {
         ab_outgoing *g = l->head;
         l->head = g->next;
@@ -95,6 +105,12 @@ static void lane_drop(ab_outbox *o, struct lane *l)
 {
     lane_fini(l);
     ab_map_drop(o->lanes, l);
+}
+
+static void drop_if_empty(ab_outbox *o, struct lane *l)
+{
+    if (l->head == NULL && !ab_link_is_in_use(&l->in_list))
+        lane_drop(o, l);
 }
 
 void ab_outbox_free(ab_outbox *o)
@@ -120,9 +136,62 @@ void ab_outbox_drop(ab_outbox *o)
 
 static void make_ready(ab_outbox *o, struct lane *l)
 {
-    if (!ab_link_is_in_use(&l->in_ready) && !l->busy && l->head != NULL)
-        ab_list_append(&o->ready, &l->in_ready);
+    if (!ab_link_is_in_use(&l->in_list) && !l->busy && l->head != NULL)
+        ab_list_append(&o->ready, &l->in_list);
 }
+
+/* --- resting --- */
+
+static void count_change(ab_outbox *o, int64_t now_ms)
+{
+    int64_t age = now_ms - o->changes.second;
+    if (age >= 1000) {
+        o->changes.before = age < 2000 ? o->changes.now : 0;
+        o->changes.now = 0;
+        o->changes.second = now_ms;
+    }
+    o->changes.now++;
+}
+
+static bool is_busy(const ab_outbox *o, int64_t now_ms)
+{
+    int64_t age = now_ms - o->changes.second;
+    return (age < 2000 && o->changes.now > BUSY_PER_S) ||
+           (age < 1000 && o->changes.before > BUSY_PER_S);
+}
+
+/* What the two ends tell each other of themselves comes in steps, each of which answers one. */
+static bool may_rest(struct lane *l)
+{
+    bool has_command = l->head != NULL && l->head->command;
+    return !has_command && !ab_str_starts(ab_map_at(l).key, AB_KEY_CONTROL);
+}
+
+static void rest(ab_outbox *o, struct lane *l, int64_t now_ms)
+{
+    l->rests_until = now_ms + REST_MS;
+    ab_list_append(&o->resting, &l->in_list);
+}
+
+static void end_rest(ab_outbox *o, struct lane *l)
+{
+    l->rests_until = 0;
+    ab_link_remove(&l->in_list);
+    make_ready(o, l);
+    drop_if_empty(o, l);
+}
+
+static void wake(ab_outbox *o, int64_t now_ms)
+{
+    for (ab_list_iter i = ab_list_first(&o->resting); i.link != NULL; ab_list_next(&i)) {
+        struct lane *l = AB_LINK_OF(i.link, struct lane, in_list);
+        if (l->rests_until > now_ms)
+            return;
+        end_rest(o, l);
+    }
+}
+
+/* --- putting --- */
 
 static void ended(ab_outbox *o, ab_outgoing *g)
 {
@@ -154,19 +223,15 @@ static void replace(ab_outbox *o, ab_outgoing *g, ab_event *event, void *token)
 static struct lane *lane_of(ab_outbox *o, ab_str object)
 {
     struct lane *l = ab_map_make(o->lanes, object, sizeof(*l));
-    if (l != NULL && l->head == NULL)
-        ab_link_init(&l->in_ready);
+    if (l != NULL && l->in_list.next == NULL)
+        ab_link_init(&l->in_list);
     return l;
 }
 
-static void drop_if_empty(ab_outbox *o, struct lane *l)
+ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command, void *token,
+                     int64_t now_ms)
 {
-    if (l->head == NULL)
-        lane_drop(o, l);
-}
-
-ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command, void *token)
-{
+    count_change(o, now_ms);
     struct lane *l = lane_of(o, object);
     if (l == NULL)
         return AB_ERR_NOMEM;
@@ -190,16 +255,19 @@ ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
     o->bytes += ab_event_size(event);
     if (o->watcher.waits != NULL)
         o->watcher.waits(o->watcher.arg, event);
+    if (command && l->rests_until != 0)
+        end_rest(o, l);
     make_ready(o, l);
     return AB_ERR_OK;
 }
 
 ab_outgoing *ab_outbox_next(ab_outbox *o, int64_t now_ms)
 {
+    wake(o, now_ms);
     ab_link *ready = now_ms < o->paused_until ? NULL : ab_list_pop(&o->ready);
     if (ready == NULL)
         return NULL;
-    struct lane *l = AB_LINK_OF(ready, struct lane, in_ready);
+    struct lane *l = AB_LINK_OF(ready, struct lane, in_list);
     l->busy = true;
     return l->head;
 }
@@ -222,7 +290,7 @@ void ab_outbox_return(ab_outbox *o, ab_outgoing *g)
     assert(l->busy && l->head == g);
     l->busy = false;
     /* To the front: the order in which objects became ready is kept. */
-    ab_list_prepend(&o->ready, &l->in_ready);
+    ab_list_prepend(&o->ready, &l->in_list);
 }
 
 static void hold_off(ab_outbox *o, int64_t now_ms)
@@ -247,6 +315,8 @@ void ab_outbox_done(ab_outbox *o, ab_outgoing *g, ab_err code, int64_t now_ms)
         pop_head(l);
         ended(o, g);
     }
+    if (!again && is_busy(o, now_ms) && may_rest(l))
+        rest(o, l, now_ms);
     make_ready(o, l);
     drop_if_empty(o, l);
 }
@@ -284,6 +354,11 @@ ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key)
         if (i.value != own && lane_has(i.value, key))
             return i.key;
     return own != NULL && lane_has(own, key) ? ab_map_at(own).key : AB_STR_NONE;
+}
+
+bool ab_outbox_is_idle(const ab_outbox *o)
+{
+    return o->count == 0 && !ab_link_is_in_use(&o->resting);
 }
 
 size_t ab_outbox_count(const ab_outbox *o)

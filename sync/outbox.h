@@ -6,6 +6,11 @@
  * at the head of its lane and is tried again, so memory is bounded by one state per object plus the
  * commands asked for.
  *
+ * A peer with very many changes is not to take from the others what a broker and a machine have:
+ * while more than 250 changes a second are put, a lane rests for half a second after each of its
+ * events, so that of an object that changes again and again the states between are not sent. A
+ * command ends the rest; lanes of AB_KEY_CONTROL do not rest.
+ *
  * Pure: no I/O, no clock; loop thread.
  */
 #pragma once
@@ -48,9 +53,11 @@ void ab_outbox_drop(ab_outbox *o);
  * @param event    the outbox takes its own reference
  * @param command  never replaced
  * @param token    NULL, or what `safe` gets
+ * @param now_ms   mono_ms
+ * @return NOMEM; nothing is put then
  */
 AB_MUST_USE ab_err ab_outbox_put(ab_outbox *o, ab_str object, ab_event *event, bool command,
-                                 void *token);
+                                 void *token, int64_t now_ms);
 
 /** The next event that may be sent at `now_ms`, now in flight; NULL when there is none. */
 ab_outgoing *ab_outbox_next(ab_outbox *o, int64_t now_ms);
@@ -75,6 +82,8 @@ ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key);
 /** Call `visit` for each event that waits or is in flight, those of one object in order. */
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg);
 
+/** Does nothing wait, and does no time pass that ends a rest? Nothing need be asked of it then. */
+bool ab_outbox_is_idle(const ab_outbox *o);
 /** Events waiting or in flight. */
 size_t ab_outbox_count(const ab_outbox *o);
 /** Bytes of their attributes and data. */

@@ -271,7 +271,8 @@ static ab_err queue(ab_writer *w, ab_str key, ab_str lane, ab_str id, ab_event_d
     ab_err e = ab_event_new(draft, &event, NULL);
     if (e != AB_ERR_OK)
         return e;
-    e = ab_outbox_put(w->outbox, lane, event, !ab_str_eq(key, lane), token);
+    e = ab_outbox_put(w->outbox, lane, event, !ab_str_eq(key, lane), token,
+                      ab_clock_mono_ms(w->env.clock));
     ab_event_unref(event);
     w->reserved = w->reserved && e != AB_ERR_OK;
     return e;

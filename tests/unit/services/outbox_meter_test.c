@@ -37,8 +37,8 @@ static void it_shows_what_waits(void **state)
     assert_non_null(metrics);
     assert_non_null(outbox);
     ab_outbox_meter meter = ab_outbox_meter_make(outbox, metrics, "w1");
-    assert_int_equal(ab_outbox_put(outbox, AB_STR("a"), event, false, NULL), AB_ERR_OK);
-    assert_int_equal(ab_outbox_put(outbox, AB_STR("b"), event, false, NULL), AB_ERR_OK);
+    assert_int_equal(ab_outbox_put(outbox, AB_STR("a"), event, false, NULL, 0), AB_ERR_OK);
+    assert_int_equal(ab_outbox_put(outbox, AB_STR("b"), event, false, NULL, 0), AB_ERR_OK);
     ab_outbox_meter_measure(&meter);
     assert_shows(metrics, "argobus_outbox_events", 2);
     assert_shows(metrics, "argobus_outbox_bytes", 2 * ab_event_size(event));

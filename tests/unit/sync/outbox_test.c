@@ -11,6 +11,7 @@
 
 struct box {
     ab_outbox *o;
+    int64_t now; /* mono_ms */
     int safe[8]; /* how often each token came back */
 };
 
@@ -38,14 +39,15 @@ static int teardown(void **state)
 static void put_state(struct box *b, const char *object, uint64_t version, int *token)
 {
     ab_event *event = sample_event(object, "{}", version);
-    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, false, token), AB_ERR_OK);
+    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, false, token, b->now),
+                     AB_ERR_OK);
     ab_event_unref(event);
 }
 
 static void put_command(struct box *b, const char *object, uint64_t version)
 {
     ab_event *event = sample_command("c", version);
-    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, true, NULL), AB_ERR_OK);
+    assert_int_equal(ab_outbox_put(b->o, ab_str_of(object), event, true, NULL, b->now), AB_ERR_OK);
     ab_event_unref(event);
 }
 
@@ -60,9 +62,9 @@ static uint64_t version_of(const ab_outgoing *g)
 /* Send one event, which must be this one. */
 static void send(struct box *b, uint64_t version)
 {
-    ab_outgoing *g = ab_outbox_next(b->o, 0);
+    ab_outgoing *g = ab_outbox_next(b->o, b->now);
     assert_int_equal(version_of(g), version);
-    ab_outbox_done(b->o, g, AB_ERR_OK, 0);
+    ab_outbox_done(b->o, g, AB_ERR_OK, b->now);
 }
 
 static void an_empty_outbox_gives_nothing(void **state)
@@ -380,6 +382,123 @@ static void it_knows_the_bytes_of_what_it_holds(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* --- very many changes --- */
+
+/* So many changes of one object that still waits; versions from 1. */
+static void put_many(struct box *b, const char *object, uint64_t count)
+{
+    for (uint64_t version = 1; version <= count; version++)
+        put_state(b, object, version, NULL);
+}
+
+static void what_changes_again_and_again_rests_between_its_states(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    send(b, 251);
+    put_state(b, "a", 252, &b->safe[1]);
+    put_state(b, "a", 253, &b->safe[2]);
+    assert_int_equal(b->safe[1], 1);
+    b->now = 499;
+    assert_null(ab_outbox_next(b->o, b->now));
+    b->now = 500;
+    send(b, 253);
+    assert_int_equal(b->safe[2], 1);
+}
+
+static void others_do_not_rest_meanwhile(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    send(b, 251);
+    put_state(b, "a", 252, NULL);
+    put_state(b, "b", 1, NULL);
+    send(b, 1);
+    assert_null(ab_outbox_next(b->o, b->now));
+}
+
+static void what_waits_behind_a_state_in_flight_rests_too(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    ab_outgoing *g = ab_outbox_next(b->o, b->now);
+    put_state(b, "a", 252, NULL);
+    ab_outbox_done(b->o, g, AB_ERR_OK, b->now);
+    assert_null(ab_outbox_next(b->o, b->now));
+    b->now = 500;
+    send(b, 252);
+}
+
+static void fewer_changes_go_at_once(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 250);
+    send(b, 250);
+    b->now = 1000;
+    put_many(b, "a", 250);
+    send(b, 250);
+    put_state(b, "a", 251, NULL);
+    assert_non_null(ab_outbox_next(b->o, b->now)); /* 251 in this second */
+}
+
+static void they_are_many_until_a_second_has_fewer(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    b->now = 1999;
+    put_state(b, "a", 252, NULL);
+    send(b, 252);
+    put_state(b, "a", 253, NULL);
+    b->now = 2498;
+    assert_null(ab_outbox_next(b->o, b->now));
+    b->now = 2999; /* the second that began at 1999 had two */
+    send(b, 253);
+    put_state(b, "a", 254, NULL);
+    send(b, 254);
+}
+
+static void a_command_ends_the_rest(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    send(b, 251);
+    put_state(b, "a", 252, NULL);
+    put_command(b, "a", 253);
+    send(b, 252);
+    send(b, 253);
+}
+
+static void a_failed_send_is_no_rest(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "a", 251);
+    ab_outbox_done(b->o, ab_outbox_next(b->o, 0), AB_ERR_UNAVAILABLE, 0);
+    b->now = 100;
+    send(b, 251);
+}
+
+static void what_the_ends_tell_of_themselves_does_not_rest(void **state)
+{
+    struct box *b = *state;
+    put_many(b, "ctl/resync", 251);
+    send(b, 251);
+    put_state(b, "ctl/resync", 252, NULL);
+    send(b, 252);
+}
+
+static void it_is_idle_when_all_is_sent_and_rested(void **state)
+{
+    struct box *b = *state;
+    assert_true(ab_outbox_is_idle(b->o));
+    put_many(b, "a", 251);
+    assert_false(ab_outbox_is_idle(b->o));
+    send(b, 251);
+    assert_int_equal(ab_outbox_count(b->o), 0);
+    assert_false(ab_outbox_is_idle(b->o));
+    assert_null(ab_outbox_next(b->o, 500));
+    assert_true(ab_outbox_is_idle(b->o));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +523,15 @@ int main(void)
         TEST(the_lane_of_a_key_is_its_objects_before_its_own),
         TEST(it_may_be_freed_with_events_in_flight),
         TEST(only_a_state_of_an_object_tells_what_becomes_of_it),
+        TEST(what_changes_again_and_again_rests_between_its_states),
+        TEST(others_do_not_rest_meanwhile),
+        TEST(what_waits_behind_a_state_in_flight_rests_too),
+        TEST(fewer_changes_go_at_once),
+        TEST(they_are_many_until_a_second_has_fewer),
+        TEST(a_command_ends_the_rest),
+        TEST(a_failed_send_is_no_rest),
+        TEST(what_the_ends_tell_of_themselves_does_not_rest),
+        TEST(it_is_idle_when_all_is_sent_and_rested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,27 +2,13 @@
 #include "sync/stamp.h"
 
 #include <stdio.h>
-#include <string.h>
-
-/* Cut what is before the next slash off `rest`; absent when nothing is left. */
-static ab_str next_part(ab_str *rest)
-{
-    ab_str part = *rest;
-    const char *slash = rest->len == 0 ? NULL : memchr(rest->ptr, '/', rest->len);
-    *rest = AB_STR_NONE;
-    if (slash == NULL)
-        return part;
-    size_t len = (size_t)(slash - part.ptr);
-    *rest = (ab_str){slash + 1, part.len - len - 1};
-    return (ab_str){part.ptr, len};
-}
 
 bool ab_stamp_parse(ab_str text, ab_stamp *out)
 {
     ab_stamp s = {0};
-    if (ab_version_parse(next_part(&text), &s.version) != AB_ERR_OK)
+    if (ab_version_parse(ab_str_cut(&text, '/'), &s.version) != AB_ERR_OK)
         return false;
-    s.agent = next_part(&text);
+    s.agent = ab_str_cut(&text, '/');
     if (ab_digest_parse(text, &s.hash) != AB_ERR_OK)
         s.hash = (ab_digest){0};
     *out = s;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define LOCAL_SERVER "https://kubernetes.default.svc"
+#define ACCOUNTS     "destinationServiceAccounts"
 /* In place of what is not known of an agent's address: nothing but a wildcard matches it. */
 #define ANY "\x01"
 
@@ -279,6 +280,15 @@ static ab_err render_destination(ab_spanw *w, ab_spanv destination, const char *
     return e;
 }
 
+/* Is it the agent's cluster, as the hub calls it? @param cluster  a glob, which this changes */
+static bool names_cluster_of(char *cluster, const char *agent)
+{
+    if (matches_address(cluster, agent) || ab_glob_match(ab_str_of(cluster), ab_str_of(agent)))
+        return true;
+    const char *in_url = agent_in_url(cluster);
+    return in_url != NULL && ab_glob_match(ab_str_of(in_url), ab_str_of(agent));
+}
+
 /* Does it match the destination that an Application of the agent has at the hub? What cannot be
  * evaluated does: a window that is missing at the agent blocks nothing. */
 static bool is_of_agent(char *cluster, const char *agent, bool destination_mapping)
@@ -286,11 +296,8 @@ static bool is_of_agent(char *cluster, const char *agent, bool destination_mappi
     ab_str glob = ab_str_of(cluster);
     bool local = ab_glob_match(glob, AB_STR(AB_NAME_LOCAL_CLUSTER)) ||
                  ab_glob_match(glob, AB_STR(LOCAL_SERVER));
-    if ((local && !destination_mapping) || matches_address(cluster, agent) ||
-        ab_glob_match(glob, ab_str_of(agent)) || !ab_glob_is_valid(glob))
-        return true;
-    const char *in_url = agent_in_url(cluster);
-    return in_url != NULL && ab_glob_match(ab_str_of(in_url), ab_str_of(agent));
+    return (local && !destination_mapping) || !ab_glob_is_valid(glob) ||
+           names_cluster_of(cluster, agent);
 }
 
 static ab_err find_cluster(ab_spanv clusters, const char *agent, bool destination_mapping,
@@ -344,11 +351,44 @@ static ab_err render_windows(ab_spanw *w, ab_spanv windows, const char *agent,
     return e;
 }
 
+/* Argo CD there knows one address of the cluster. What it understands as it is stays. */
+static ab_err render_account(ab_spanw *w, ab_spanv account, const char *agent)
+{
+    static const char *const replaced[] = {"server", NULL};
+    char *server = NULL;
+    ab_err e = content(ab_span_get(account, "server"), &server);
+    if (e == AB_ERR_OK && server != NULL && ab_glob_is_valid(ab_str_of(server)) &&
+        !ab_glob_match(ab_str_of(server), AB_STR(LOCAL_SERVER)) &&
+        names_cluster_of(server, agent)) {
+        ab_spanw_object(w);
+        ab_spanw_members(w, account, replaced);
+        ab_spanw_key_str(w, "server", AB_STR(LOCAL_SERVER));
+        ab_spanw_object_end(w);
+    } else {
+        ab_spanw_value(w, account);
+    }
+    free(server);
+    return e;
+}
+
+static ab_err render_accounts(ab_spanw *w, ab_spanv accounts, const char *agent)
+{
+    ab_err e = AB_ERR_OK;
+    if (ab_span_typeof(accounts) != AB_SPAN_ARRAY)
+        return AB_ERR_OK;
+    ab_spanw_key_array(w, ACCOUNTS);
+    for (ab_spanv v = ab_span_first(accounts); ab_span_present(v) && e == AB_ERR_OK;
+         v = ab_span_next(v))
+        e = render_account(w, v, agent);
+    ab_spanw_array_end(w);
+    return e;
+}
+
 static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool destination_mapping)
 {
-    static const char *const here[] = {"destinations", "roles", "syncWindows", "sourceNamespaces",
-                                       NULL};
-    static const char *const anywhere[] = {"destinations", "roles", "syncWindows", NULL};
+    static const char *const here[] = {"destinations",     "roles", "syncWindows", ACCOUNTS,
+                                       "sourceNamespaces", NULL};
+    static const char *const anywhere[] = {"destinations", "roles", "syncWindows", ACCOUNTS, NULL};
     ab_err e = AB_ERR_OK;
     ab_spanw_key_object(w, "spec");
     ab_spanw_members(w, spec, destination_mapping ? anywhere : here);
@@ -359,6 +399,8 @@ static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool de
     ab_spanw_array_end(w);
     if (e == AB_ERR_OK)
         e = render_windows(w, ab_span_get(spec, "syncWindows"), agent, destination_mapping);
+    if (e == AB_ERR_OK)
+        e = render_accounts(w, ab_span_get(spec, ACCOUNTS), agent);
     ab_spanw_object_end(w);
     return e;
 }

@@ -36,8 +36,9 @@ const char *ab_project_unclear(const ab_project *project);
 const char *ab_project_undecided(const ab_project *project);
 
 /** Payload for an agent that it is for: the destinations that match, as the agent's own cluster,
- * also those that deny some of its namespaces; its sync windows, for its own cluster where their
- * clusters match its name or address; no roles, and source namespaces only in destination mapping.
+ * also those that deny some of its namespaces; its sync windows and its service accounts of
+ * destinations, for its own cluster where they match its name or address; no roles, and source
+ * namespaces only in destination mapping.
  * Equal desired states give equal text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_project_render(const ab_object *hub, const char *agent,

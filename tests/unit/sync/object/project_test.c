@@ -318,6 +318,47 @@ static void sync_windows_are_for_the_agents_own_cluster(void **state)
     }
 }
 
+static void service_accounts_are_for_the_agents_own_cluster(void **state)
+{
+    (void)state;
+    static const char here[] = "https://kubernetes.default.svc";
+    static const struct {
+        const char *server, *expected;
+    } rows[] = {
+        {"https://p?agentName=a1", here},
+        {"https://p?agentName=a*", here},
+        {"https://p?agentName=b", "https://p?agentName=b"},
+        {"https://p:9090/agents/a1", here},
+        {"https://*/agents/a?", here},
+        {"https://p:9090/agents/b", "https://p:9090/agents/b"},
+        {"a1", here},
+        {here, here},
+        {"*", "*"},
+        {"https://*", "https://*"}, /* it matches there, too */
+        {"{a,{b,c}}", "{a,{b,c}}"}, /* unknown: whose account it would be */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char spec[256], expected[256];
+#define ACCOUNT                                                                                    \
+    "{%s\"destinationServiceAccounts\":[{\"namespace\":\"n\",\"defaultServiceAccount\":\"s\","     \
+    "\"server\":\"%s\"}]}"
+        snprintf(spec, sizeof(spec), ACCOUNT, "", rows[i].server);
+        snprintf(expected, sizeof(expected), ACCOUNT, "\"destinations\":[],", rows[i].expected);
+        assert_rendered(spec, i % 2 == 0, expected);
+    }
+}
+
+static void the_first_service_account_that_matches_is_the_same_one(void **state)
+{
+    (void)state;
+    assert_rendered("{\"destinationServiceAccounts\":[{\"server\":\"https://p?agentName=b\"},"
+                    "{\"server\":\"https://p?agentName=a1\"},{\"server\":\"*\"}]}",
+                    true,
+                    "{\"destinations\":[],\"destinationServiceAccounts\":["
+                    "{\"server\":\"https://p?agentName=b\"},"
+                    "{\"server\":\"https://kubernetes.default.svc\"},{\"server\":\"*\"}]}");
+}
+
 static void only_what_the_user_desired_is_sent(void **state)
 {
     (void)state;
@@ -348,6 +389,8 @@ int main(void)
         cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_agent),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
         cmocka_unit_test(sync_windows_are_for_the_agents_own_cluster),
+        cmocka_unit_test(service_accounts_are_for_the_agents_own_cluster),
+        cmocka_unit_test(the_first_service_account_that_matches_is_the_same_one),
         cmocka_unit_test(only_what_the_user_desired_is_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -321,6 +321,12 @@ static void on_changed(void *arg, const char *agent)
     check_mode(s, agent);
 }
 
+static void on_scope(void *arg, const char *agent, ab_str project)
+{
+    const service *s = arg;
+    ab_principal_scope_changed(s->machine, agent, project);
+}
+
 static ab_err note_claimed(service *s, const char *agent, const char *mode)
 {
     const ab_mode_set *claimed_mode = mode_of(mode);
@@ -374,8 +380,8 @@ ab_err ab_principal_agents_new(service *s, ab_error *err)
     s->presence_log = ab_presence_log_new(d->log, d->clock);
     s->changes = ab_changes_new(d->metrics, s->machine);
     s->fleet = ab_fleet_new(d->clock);
-    s->registry =
-        ab_registry_new((ab_registry_events){on_added, on_removed, on_changed, s}, d->log);
+    s->registry = ab_registry_new(
+        (ab_registry_events){on_added, on_removed, on_changed, on_scope, s}, d->log);
     if (s->senders == NULL || s->claimed_modes == NULL || s->lines == NULL ||
         s->presence_log == NULL || s->changes == NULL || s->fleet == NULL || s->registry == NULL ||
         ab_app_meter_init(&s->app_meter, d->metrics, s->machine) != AB_ERR_OK ||

@@ -116,6 +116,12 @@ ab_err ab_principal_check_files(const ab_config *config, ab_error *err)
     return e == AB_ERR_OK ? ab_data_check(config, "principal.data", err) : e;
 }
 
+static bool is_scoped(void *scopes, const char *agent, ab_str project)
+{
+    const service *s = scopes;
+    return ab_registry_is_scoped(s->registry, agent, project);
+}
+
 static ab_err make_machine(service *s, ab_error *err)
 {
     const ab_config *c = s->base.daemon->config;
@@ -136,6 +142,8 @@ static ab_err make_machine(service *s, ab_error *err)
                     .recipient = recipient,
                     .seal = seal,
                     .arg = s},
+        .is_scoped = is_scoped,
+        .scopes = s,
         .destination_mapping = is_by_destination(c),
         .namespaces = s->namespaces,
         .defer_after_ms = ab_config_int(c, "sync.set-aside"),

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/registry.h"
 
+#include "base/core/list.h"
 #include "base/core/map.h"
 #include "schema/attributes.h"
 #include "services/principal/registration/secret.h"
+#include "sync/object/secret.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const modes[] = {"managed", "autonomous"};
 #define MODES (sizeof(modes) / sizeof(modes[0]))
@@ -15,6 +18,7 @@ struct entry {
     size_t row;           /* of option agents, from 1; 0: it is not listed there */
     bool was_listed;      /* there, before the option was read last */
     size_t secrets;       /* that name it */
+    ab_link namings;      /* these */
     size_t saying[MODES]; /* of these, those that say so */
     const char *mode;     /* what that comes to; NULL: nothing */
 };
@@ -22,7 +26,9 @@ struct entry {
 /* A cluster Secret that names an agent. */
 struct naming {
     struct entry *entry;
-    size_t mode; /* index in modes; MODES: it says nothing, or nonsense */
+    ab_link link;  /* in entry->namings */
+    size_t mode;   /* index in modes; MODES: it says nothing, or nonsense */
+    char *project; /* whose own cluster it is; NULL: no project's */
 };
 
 struct ab_registry {
@@ -45,11 +51,17 @@ ab_registry *ab_registry_new(ab_registry_events events, ab_log *log)
     return r;
 }
 
+static void fini_naming(void *value)
+{
+    struct naming *n = value;
+    free(n->project);
+}
+
 void ab_registry_free(ab_registry *r)
 {
     if (r == NULL)
         return;
-    ab_map_free(r->secrets, NULL);
+    ab_map_free(r->secrets, fini_naming);
     ab_map_free(r->entries, NULL);
     free(r);
 }
@@ -62,6 +74,7 @@ static struct entry *entry_for(ab_registry *r, ab_str agent, size_t row)
         return e;
     e->agent = ab_map_at(e).key.ptr;
     e->row = row;
+    ab_link_init(&e->namings);
     r->events.added(r->events.arg, e->agent);
     return e;
 }
@@ -168,7 +181,9 @@ static struct naming *take_over(ab_registry *r, const ab_object *secret, ab_str 
             drop_unless_named(r, e);
         return NULL;
     }
-    *n = (struct naming){e, MODES};
+    *n = (struct naming){.entry = e, .mode = MODES};
+    ab_link_init(&n->link);
+    ab_list_append(&e->namings, &n->link);
     e->secrets++;
     return n;
 }
@@ -183,6 +198,20 @@ static void note_mode(const ab_registry *r, struct naming *n, size_t mode)
         n->entry->saying[mode]++;
     n->mode = mode;
     weigh(r, n->entry);
+}
+
+/* @param project  taken over; NULL: none */
+static void note_project(const ab_registry *r, struct naming *n, char *project)
+{
+    char *before = n->project;
+    bool same =
+        before == NULL || project == NULL ? before == project : strcmp(before, project) == 0;
+    n->project = project;
+    if (!same && before != NULL)
+        r->events.scope_changed(r->events.arg, n->entry->agent, ab_str_of(before));
+    if (!same && project != NULL)
+        r->events.scope_changed(r->events.arg, n->entry->agent, ab_str_of(project));
+    free(before);
 }
 
 /* @return NULL when it names none, or there is no memory for it */
@@ -214,8 +243,13 @@ static struct naming *take_name(ab_registry *r, const ab_object *secret)
 void ab_registry_on_updated(ab_registry *r, const ab_object *secret)
 {
     struct naming *n = take_name(r, secret);
-    if (n != NULL)
-        note_mode(r, n, mode_in(r, secret));
+    char *project = NULL;
+    if (n == NULL)
+        return;
+    note_mode(r, n, mode_in(r, secret));
+    if (ab_secret_project(secret, &project) != AB_ERR_OK)
+        AB_ERROR(r->log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
+    note_project(r, n, project);
 }
 
 void ab_registry_on_deleted(ab_registry *r, const ab_object *secret)
@@ -225,8 +259,10 @@ void ab_registry_on_deleted(ab_registry *r, const ab_object *secret)
         return;
     struct entry *e = n->entry;
     e->secrets--;
+    ab_link_remove(&n->link);
     if (e->row > 0 || e->secrets > 0)
         note_mode(r, n, MODES);
+    note_project(r, n, NULL);
     ab_map_drop(r->secrets, n);
     drop_unless_named(r, e);
 }
@@ -235,4 +271,17 @@ const char *ab_registry_mode(const ab_registry *r, const char *agent)
 {
     const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
     return e == NULL ? NULL : e->mode;
+}
+
+bool ab_registry_is_scoped(const ab_registry *r, const char *agent, ab_str project)
+{
+    const struct entry *e = ab_map_find(r->entries, ab_str_of(agent));
+    if (e == NULL)
+        return false;
+    for (ab_list_iter i = ab_list_first(&e->namings); i.link != NULL; ab_list_next(&i)) {
+        const struct naming *n = AB_LINK_OF(i.link, struct naming, link);
+        if (n->project != NULL && ab_str_is(project, n->project))
+            return true;
+    }
+    return false;
 }

@@ -2,7 +2,8 @@
  *
  * Which agents are served, and why: those that the configuration lists, and those that Argo CD's
  * cluster Secrets name by label. An agent is served as long as one of them names it. A cluster
- * Secret may also say, by annotation, how its agent works.
+ * Secret may also say, by annotation, how its agent works, and to which project the cluster
+ * belongs.
  */
 #pragma once
 
@@ -18,6 +19,8 @@ typedef struct {
     void (*removed)(void *arg, const char *agent);
     /** What ab_registry_mode says of this agent is another than before. */
     void (*changed)(void *arg, const char *agent);
+    /** What ab_registry_is_scoped says of this agent and project is another than before. */
+    void (*scope_changed)(void *arg, const char *agent, ab_str project);
     void *arg;
 } ab_registry_events;
 
@@ -44,3 +47,5 @@ void ab_registry_on_deleted(ab_registry *r, const ab_object *secret);
 /** "managed" or "autonomous", as annotation argobus.io/mode of its cluster Secrets says.
  *  @return NULL: they do not say, they contradict each other, or there are none */
 const char *ab_registry_mode(const ab_registry *r, const char *agent);
+/** Does a cluster Secret of this agent make the cluster one of this AppProject's own? */
+bool ab_registry_is_scoped(const ab_registry *r, const char *agent, ab_str project);

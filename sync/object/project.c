@@ -12,6 +12,7 @@
 
 #define LOCAL_SERVER "https://kubernetes.default.svc"
 #define ACCOUNTS     "destinationServiceAccounts"
+#define OWN_CLUSTERS "permitOnlyProjectScopedClusters"
 /* In place of what is not known of an agent's address: nothing but a wildcard matches it. */
 #define ANY "\x01"
 
@@ -28,6 +29,7 @@ struct ab_project {
     struct rule *rules;
     size_t count;
     ab_patterns *namespaces;
+    bool own_clusters_only;
 };
 
 /* --- one destination --- */
@@ -209,6 +211,7 @@ ab_err ab_project_new(const ab_object *hub, ab_project **out)
     ab_project *p = calloc(1, sizeof(*p));
     if (p == NULL)
         return AB_ERR_NOMEM;
+    p->own_clusters_only = ab_span_typeof(ab_span_get(spec, OWN_CLUSTERS)) == AB_SPAN_TRUE;
     ab_err e = read_rules(p, ab_span_get(spec, "destinations"));
     if (e == AB_ERR_OK)
         e = read_namespaces(p, ab_span_get(spec, "sourceNamespaces"));
@@ -247,9 +250,12 @@ const char *ab_project_undecided(const ab_project *p)
     return NULL;
 }
 
-bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_mapping)
+bool ab_project_is_for(const ab_project *p, const char *agent, bool destination_mapping,
+                       bool owns_cluster)
 {
     bool allowed = false;
+    if (p->own_clusters_only && !owns_cluster)
+        return false;
     for (size_t i = 0; i < p->count; i++) {
         const struct rule *r = &p->rules[i];
         if (!matches(r, agent) || r->in_part)
@@ -386,12 +392,16 @@ static ab_err render_accounts(ab_spanw *w, ab_spanv accounts, const char *agent)
 
 static ab_err render_spec(ab_spanw *w, ab_spanv spec, const char *agent, bool destination_mapping)
 {
-    static const char *const here[] = {"destinations",     "roles", "syncWindows", ACCOUNTS,
-                                       "sourceNamespaces", NULL};
-    static const char *const anywhere[] = {"destinations", "roles", "syncWindows", ACCOUNTS, NULL};
+    const char *const replaced[] = {"destinations",
+                                    "roles",
+                                    "syncWindows",
+                                    ACCOUNTS,
+                                    OWN_CLUSTERS,
+                                    destination_mapping ? NULL : "sourceNamespaces",
+                                    NULL};
     ab_err e = AB_ERR_OK;
     ab_spanw_key_object(w, "spec");
-    ab_spanw_members(w, spec, destination_mapping ? anywhere : here);
+    ab_spanw_members(w, spec, replaced);
     ab_spanw_key_array(w, "destinations");
     for (ab_spanv v = ab_span_first(ab_span_get(spec, "destinations"));
          ab_span_present(v) && e == AB_ERR_OK; v = ab_span_next(v))

@@ -19,13 +19,16 @@ void ab_project_free(ab_project *project);
  * is none of them a denial ("!glob", "!server") that matches? The denial of a server counts where
  * its namespace is "*": else only these namespaces are denied. In namespace mapping one of the
  * source namespaces, a glob or a /regular expression/, must match too: that is where the agent's
- * Applications live.
+ * Applications live. If the project permits clusters of its own only, the agent's has to be one.
  *
  * A denied server that names no agent, as "!https://" with a "*", denies the agents whose address
  * in their cluster Secrets it matches whatever its host is. A denial whose glob cannot be evaluated
  * (ab_glob_is_valid) denies every agent.
+ *
+ * @param owns_cluster  the agent's cluster is scoped to the project
  */
-bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping);
+bool ab_project_is_for(const ab_project *project, const char *agent, bool destination_mapping,
+                       bool owns_cluster);
 
 /** The first glob of a denial that cannot be evaluated, borrowed; NULL: none. */
 const char *ab_project_unclear(const ab_project *project);
@@ -38,7 +41,8 @@ const char *ab_project_undecided(const ab_project *project);
 /** Payload for an agent that it is for: the destinations that match, as the agent's own cluster,
  * also those that deny some of its namespaces; its sync windows and its service accounts of
  * destinations, for its own cluster where they match its name or address; no roles, and source
- * namespaces only in destination mapping.
+ * namespaces only in destination mapping. That it permits clusters of its own only is left out: no
+ * cluster there is scoped to a project.
  * Equal desired states give equal text.
  *  @return what `out` reports */
 AB_MUST_USE ab_err ab_project_render(const ab_object *hub, const char *agent,

@@ -50,6 +50,10 @@ typedef struct {
     const char *source;    /* attribute source of our events; borrowed */
     const char *uid;       /* of this principal's installation (attribute principaluid); borrowed */
     const char *namespace; /* the principal's own; borrowed */
+    /** Is Argo CD's cluster of `agent` scoped to this AppProject? Answered at once; NULL: none is.
+     */
+    bool (*is_scoped)(void *scopes, const char *agent, ab_str project);
+    void *scopes;
     bool destination_mapping;
     /* Destination mapping: the namespaces beside its own whose Applications are served; NULL: none.
      * Borrowed. */
@@ -146,6 +150,10 @@ void ab_principal_unsendable(ab_principal *p, const char *agent, const ab_event 
 
 /** What `sealing` says of this agent has changed: look at the Secrets again. */
 void ab_principal_recipient_changed(ab_principal *p, const char *agent);
+
+/** What `is_scoped` says of this agent and AppProject has changed: look at the project
+ * again, and at its Secrets. Unknown agents are ignored. */
+void ab_principal_scope_changed(ab_principal *p, const char *agent, ab_str project);
 
 /** Time has passed: retries. Call about once a second. */
 void ab_principal_tick(ab_principal *p);

@@ -154,6 +154,17 @@ void ab_principal_shared_close(struct peer *peer)
         ab_principal_shared_count_again(peer);
 }
 
+void ab_principal_scope_changed(ab_principal *p, const char *agent, ab_str project)
+{
+    char key[AB_OBJECT_KEY_MAX];
+    struct peer *peer = ab_principal_peer(p, ab_str_of(agent));
+    int n = snprintf(key, sizeof(key), "AppProject/%s/%.*s", p->env.namespace, AB_STR_ARG(project));
+    if (peer == NULL || n < 0 || (size_t)n >= sizeof(key))
+        return;
+    ab_principal_shared_requeue(peer, ab_str_of(key));
+    ab_principal_shared_requeue_project(peer, ab_str_of(key));
+}
+
 void ab_principal_recipient_changed(ab_principal *p, const char *agent)
 {
     struct peer *peer = ab_principal_peer(p, ab_str_of(agent));

@@ -32,6 +32,17 @@ static bool has_rules(const struct shared *s)
     return s->kind->audience == AB_FOR_ITS_OWN_RULES;
 }
 
+static bool allows(const struct shared *project, const struct peer *peer)
+{
+    const ab_principal_env *env = &peer->principal->env;
+    ab_str kind, namespace, name;
+    bool scoped =
+        env->is_scoped != NULL &&
+        ab_object_key_split(ab_str_of(project->key), &kind, &namespace, &name) == AB_ERR_OK &&
+        env->is_scoped(env->scopes, peer->name, name);
+    return ab_project_is_for(project->project, peer->name, env->destination_mapping, scoped);
+}
+
 static enum verdict judge(const struct shared *s, const struct peer *peer)
 {
     const ab_principal *p = s->principal;
@@ -46,9 +57,7 @@ static enum verdict judge(const struct shared *s, const struct peer *peer)
     if (lacks_project && (!p->synced || !ab_principal_shared_is_confirmed(s) ||
                           ab_writer_has_key(peer->writer, ab_str_of(s->scope))))
         return NOT_KNOWN_YET; /* it may be new, or what cannot be read, or the store has lost */
-    bool is_for = rules != NULL && rules->exists &&
-                  ab_project_is_for(rules->project, peer->name, p->env.destination_mapping);
-    return is_for ? FOR_IT : NOT_FOR_IT;
+    return rules != NULL && rules->exists && allows(rules, peer) ? FOR_IT : NOT_FOR_IT;
 }
 
 enum verdict ab_principal_shared_verdict(const struct peer *peer, ab_str key)

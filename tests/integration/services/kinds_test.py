@@ -36,8 +36,8 @@ def repository():
     return secret("repo", "repository", {"project": "team", "url": "https://git.example.com/a", "password": CREDENTIAL})
 
 
-def cluster(agent):
-    return secret(f"cluster-{agent}", "cluster", {"name": agent}, **{AGENT_NAME: agent})
+def cluster(agent, **data):
+    return secret(f"cluster-{agent}", "cluster", {"name": agent, **data}, **{AGENT_NAME: agent})
 
 
 def keys():
@@ -106,6 +106,21 @@ class Kinds(Fleet):
     def arrives_opened(self):
         found = wait_for("the Secret arrives", lambda: self.there.read("Secret", "repo"))
         self.assertEqual(found["data"], repository()["data"])
+
+    def test_a_project_of_own_clusters_goes_where_the_cluster_is_its_own(self):
+        self.start()
+        own = project("*")
+        own["spec"]["permitOnlyProjectScopedClusters"] = True
+        self.here.write(cluster("w1", project="other"))
+        self.here.write(own)
+        self.here.write(keys())
+        wait_for("what was written later arrives", lambda: self.there.read("ConfigMap", "argocd-gpg-keys-cm"))
+        self.assertIsNone(self.there.read("AppProject", "team"))
+        self.here.write(cluster("w1", project="team"))
+        spec = wait_for("the project arrives", lambda: self.there.read("AppProject", "team"))["spec"]
+        self.assertNotIn("permitOnlyProjectScopedClusters", spec)
+        self.here.write(cluster("w1"))
+        self.gone("AppProject", "team")
 
     def test_a_secret_arrives_and_goes_with_its_project(self):
         self.configure_sealed()

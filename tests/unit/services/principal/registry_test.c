@@ -45,11 +45,22 @@ static void changed(void *arg, const char *agent)
     tell("=", mode == NULL ? "none" : mode);
 }
 
+static void scope_changed(void *arg, const char *agent, ab_str project)
+{
+    char name[64];
+    (void)arg;
+    (void)agent;
+    snprintf(name, sizeof(name), "%.*s%s", AB_STR_ARG(project),
+             ab_registry_is_scoped(t.registry, agent, project) ? "" : "?");
+    tell("@", name);
+}
+
 static int setup(void **state)
 {
     (void)state;
     memset(&t, 0, sizeof(t));
-    t.registry = ab_registry_new((ab_registry_events){added, removed, changed, NULL}, NULL);
+    t.registry =
+        ab_registry_new((ab_registry_events){added, removed, changed, scope_changed, NULL}, NULL);
     return t.registry == NULL;
 }
 
@@ -86,6 +97,22 @@ static void see_mode(const char *name, const char *mode)
              "\":\"cluster\",\"argocd-agent.argoproj-labs.io/agent-name\":\"a\"},"
              "\"annotations\":{\"" AB_ANN_MODE "\":%s}}}",
              name, mode);
+    assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
+    ab_registry_on_updated(t.registry, o);
+    ab_object_unref(o);
+}
+
+/* A cluster Secret of agent a that is scoped to this project. @param project  in base64 */
+static void see_scope(const char *name, const char *project)
+{
+    char json[500];
+    ab_object *o = NULL;
+    snprintf(json, sizeof(json),
+             "{\"kind\":\"Secret\",\"metadata\":{\"name\":\"%s\",\"namespace\":\"argocd\","
+             "\"labels\":{\"" AB_LABEL_SECRET_TYPE
+             "\":\"cluster\",\"argocd-agent.argoproj-labs.io/agent-name\":\"a\"}},"
+             "\"data\":{\"project\":\"%s\"}}",
+             name, project);
     assert_int_equal(ab_object_parse(ab_str_of(json), &o, NULL), AB_ERR_OK);
     ab_registry_on_updated(t.registry, o);
     ab_object_unref(o);
@@ -276,6 +303,44 @@ static void secrets_that_contradict_each_other_say_nothing(void **state)
     assert_string_equal(t.told, "+a =autonomous =none =autonomous =none");
 }
 
+#define TEAM  "dGVhbQ=="
+#define OTHER "b3RoZXI="
+
+static bool is_scoped(const char *agent, const char *project)
+{
+    return ab_registry_is_scoped(t.registry, agent, ab_str_of(project));
+}
+
+static void a_cluster_may_be_of_a_project(void **state)
+{
+    (void)state;
+    assert_false(is_scoped("a", "team"));
+    see_scope("one", TEAM);
+    see_scope("one", TEAM);
+    assert_true(is_scoped("a", "team"));
+    assert_false(is_scoped("a", "other"));
+    assert_false(is_scoped("b", "team"));
+    see_scope("one", OTHER);
+    see_scope("one", "");
+    assert_false(is_scoped("a", "other"));
+    assert_string_equal(t.told, "+a @team @team? @other @other?");
+}
+
+static void a_cluster_is_of_each_project_that_a_secret_of_it_names(void **state)
+{
+    (void)state;
+    see_scope("one", TEAM);
+    see_scope("two", OTHER);
+    see_scope("three", TEAM);
+    assert_true(is_scoped("a", "team") && is_scoped("a", "other"));
+    lose("one");
+    lose("two");
+    assert_true(is_scoped("a", "team"));
+    assert_false(is_scoped("a", "other"));
+    lose("three");
+    assert_false(is_scoped("a", "team"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -290,6 +355,8 @@ int main(void)
         TEST(a_secret_may_say_how_its_agent_works),
         TEST(a_mode_that_is_nonsense_says_nothing),
         TEST(secrets_that_contradict_each_other_say_nothing),
+        TEST(a_cluster_may_be_of_a_project),
+        TEST(a_cluster_is_of_each_project_that_a_secret_of_it_names),
         TEST(an_agent_that_is_listed_and_named_stays_until_neither_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

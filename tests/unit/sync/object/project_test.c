@@ -30,7 +30,7 @@ static bool is_for(const char *spec, const char *agent, bool destination_mapping
     ab_project *project = NULL;
     ab_object *o = project_with(spec);
     assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
-    bool result = ab_project_is_for(project, agent, destination_mapping);
+    bool result = ab_project_is_for(project, agent, destination_mapping, false);
     ab_project_free(project);
     ab_object_unref(o);
     return result;
@@ -131,7 +131,7 @@ static void a_denied_server_denies_the_agents_whose_address_it_matches(void **st
                  rows[i].server);
         ab_object *o = project_with(spec);
         assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
-        assert_int_equal(ab_project_is_for(project, "a1", true), rows[i].expected);
+        assert_int_equal(ab_project_is_for(project, "a1", true, false), rows[i].expected);
         assert_int_equal(ab_project_undecided(project) != NULL, rows[i].undecided);
         ab_project_free(project);
         ab_object_unref(o);
@@ -184,7 +184,7 @@ static void a_long_denial_denies_everybody(void **state)
         ab_project *project = NULL;
         ab_object *o = sample_object(json);
         assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
-        assert_int_equal(ab_project_is_for(project, "a1", true), lengths[i] <= 1024);
+        assert_int_equal(ab_project_is_for(project, "a1", true, false), lengths[i] <= 1024);
         assert_int_equal(ab_project_unclear(project) == NULL, lengths[i] <= 1024);
         ab_project_free(project);
         ab_object_unref(o);
@@ -216,6 +216,31 @@ static void source_namespaces_decide_in_namespace_mapping(void **state)
         if (is_for(spec, "a1", false) != rows[i].expected)
             fail_msg("%s", rows[i].namespaces);
         assert_true(is_for(spec, "a1", true));
+    }
+}
+
+static void a_project_of_own_clusters_is_for_the_agents_that_these_are_of(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *permit;
+        bool owns_cluster, expected;
+    } rows[] = {{"true", true, true},
+                {"true", false, false},
+                {"false", false, true},
+                {"\"true\"", false, true}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char spec[200];
+        ab_project *project = NULL;
+        snprintf(spec, sizeof(spec),
+                 "{\"destinations\":[{\"name\":\"*\"}],\"permitOnlyProjectScopedClusters\":%s}",
+                 rows[i].permit);
+        ab_object *o = project_with(spec);
+        assert_int_equal(ab_project_new(o, &project), AB_ERR_OK);
+        assert_int_equal(ab_project_is_for(project, "a1", true, rows[i].owns_cluster),
+                         rows[i].expected);
+        ab_project_free(project);
+        ab_object_unref(o);
     }
 }
 
@@ -272,6 +297,13 @@ static void a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_age
                     "{\"destinations\":[" HERE(
                         "*") ",{\"server\":"
                              "\"!https://kubernetes.default.svc\",\"namespace\":\"kube-*\"}]}");
+}
+
+/* Argo CD would refuse each of its Applications. */
+static void the_agents_own_cluster_is_not_asked_to_be_scoped_to_the_project(void **state)
+{
+    (void)state;
+    assert_rendered("{\"permitOnlyProjectScopedClusters\":true}", true, "{\"destinations\":[]}");
 }
 
 static void source_namespaces_stay_in_destination_mapping(void **state)
@@ -387,6 +419,8 @@ int main(void)
         cmocka_unit_test(an_agent_gets_its_destinations_as_its_own_cluster),
         cmocka_unit_test(what_a_server_denies_in_some_namespaces_is_denied_there),
         cmocka_unit_test(a_denial_that_cannot_be_evaluated_denies_its_namespaces_at_every_agent),
+        cmocka_unit_test(a_project_of_own_clusters_is_for_the_agents_that_these_are_of),
+        cmocka_unit_test(the_agents_own_cluster_is_not_asked_to_be_scoped_to_the_project),
         cmocka_unit_test(source_namespaces_stay_in_destination_mapping),
         cmocka_unit_test(sync_windows_are_for_the_agents_own_cluster),
         cmocka_unit_test(service_accounts_are_for_the_agents_own_cluster),

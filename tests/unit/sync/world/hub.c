@@ -163,6 +163,7 @@ void hub_start(hub *h)
                     .deferred = deferred,
                     .arg = h},
         .sealing = h->sealing,
+        .is_scoped = h->is_scoped,
         .clock = &h->clock,
         .log = h->log,
         .metrics = h->metrics,

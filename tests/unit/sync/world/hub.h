@@ -39,7 +39,8 @@ typedef struct {
     size_t deletions_max;
     size_t resyncs_max; /* at once; 0: it holds none */
     ab_principal_sealing sealing;
-    ab_log *log;     /* NULL: none */
+    bool (*is_scoped)(void *scopes, const char *agent, ab_str project); /* NULL: none is */
+    ab_log *log;                                                        /* NULL: none */
     bool unreadable; /* something in the store is: listed, but not synced */
 
     /* Set by the test; NULL: nothing is called. */

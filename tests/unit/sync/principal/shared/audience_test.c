@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Random histories: projects, repository Secrets and the GPG keys that are made, changed and
- * deleted, while agents are cut off, taken away and brought back, lose their logs and certificates,
- * and the principal is killed. An agent gets nothing that is not for it, and loses nothing that is
- * for it all the time; in the end each has what is for it, as it is now.
+ * deleted, and clusters that come to be a project's own, while agents are cut off, taken away and
+ * brought back, lose their logs and certificates, and the principal is killed. An agent gets
+ * nothing that is not for it, and loses nothing that is for it all the time; in the end each has
+ * what is for it, as it is now.
  */
 #include "schema/attributes.h"
 #include "tests/unit/sync/world/edit.h"
@@ -43,6 +44,8 @@ static struct {
         int newest;                         /* number in it */
         int project;                        /* of a Secret; PROJECTS: of none that exists */
         bool named[AGENTS], denied[AGENTS]; /* by a project */
+        bool own_clusters_only;             /* a project */
+        bool owned[AGENTS];                 /* the agent's cluster is the project's */
         bool was_not[AGENTS];               /* for it, as the principal may have seen it */
     } objects[OBJECTS];
     bool meant[NUMBERS_MAX][AGENTS]; /* for this agent, at some time since it was written */
@@ -85,7 +88,8 @@ static bool is_for(size_t i, size_t k)
     size_t rules = is_secret(i) ? (size_t)m.objects[i].project : i;
     if (!m.objects[i].exists || i == KEYS || rules == PROJECTS)
         return m.objects[i].exists && i == KEYS;
-    return m.objects[rules].exists && m.objects[rules].named[k] && !m.objects[rules].denied[k];
+    return m.objects[rules].exists && m.objects[rules].named[k] && !m.objects[rules].denied[k] &&
+           (!m.objects[rules].own_clusters_only || m.objects[rules].owned[k]);
 }
 
 /* After each change by a user. */
@@ -165,6 +169,7 @@ static void put_project(size_t i)
 {
     char destinations[400] = "";
     char json[900];
+    m.objects[i].own_clusters_only = chance(3) == 0;
     for (size_t k = 0; k < AGENTS; k++) {
         m.objects[i].named[k] = chance(2) == 0;
         m.objects[i].denied[k] = chance(6) == 0;
@@ -178,8 +183,9 @@ static void put_project(size_t i)
              "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\",\"metadata\":"
              "{\"name\":\"%s\",\"namespace\":\"" HUB_NAMESPACE
              "\"},\"spec\":{\"description\":\"n=%d;\",\"destinations\":[%s],"
-             "\"sourceNamespaces\":[\"*\"]}}",
-             names[i], m.objects[i].newest, destinations);
+             "\"permitOnlyProjectScopedClusters\":%s,\"sourceNamespaces\":[\"*\"]}}",
+             names[i], m.objects[i].newest, destinations,
+             m.objects[i].own_clusters_only ? "true" : "false");
     put(json);
 }
 
@@ -237,6 +243,23 @@ static void change_object(size_t i)
     note_audience();
 }
 
+static bool is_scoped(void *scopes, const char *agent, ab_str project)
+{
+    (void)scopes;
+    return m.objects[ab_str_is(project, names[1])].owned[agent_of(agent)];
+}
+
+/* Not while a project is being read: the principal knows of the cluster before it knows of what the
+ * user has written into the project before. */
+static void change_scope(size_t project, size_t k)
+{
+    if (hub_choices(&m.hub) > 0)
+        return;
+    m.objects[project].owned[k] = !m.objects[project].owned[k];
+    note_audience();
+    ab_principal_scope_changed(m.hub.principal, agents[k], ab_str_of(names[project]));
+}
+
 /* A project is made, or made again, and a Secret moves to it at once. */
 static void move_to_new_project(void)
 {
@@ -276,7 +299,7 @@ static void restart(void)
 static void change(void)
 {
     size_t k = chance(AGENTS);
-    switch (chance(14)) {
+    switch (chance(15)) {
     case 0:
         fleet_cut_or_mend(&m.hub, agents[k]);
         break;
@@ -298,7 +321,10 @@ static void change(void)
         ab_principal_tick(m.hub.principal);
         break;
     case 6:
+        change_scope(chance(PROJECTS), k);
+        break;
     case 7:
+    case 8:
         move_to_new_project();
         break;
     default:
@@ -336,6 +362,7 @@ static void run(uint64_t seed)
     hub_init(&m.hub);
     m.hub.destination_mapping = seed % 2 == 0;
     m.hub.sealing = (ab_principal_sealing){.recipient = recipient, .seal = seal};
+    m.hub.is_scoped = is_scoped;
     m.hub.on_sent = on_sent;
     for (size_t k = 0; k < AGENTS; k++)
         hub_add(&m.hub, agents[k]);

@@ -6,10 +6,14 @@
 #include "sync/object/mirror_project.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NAME_MAX_LENGTH 253
 /* What Argo CD Image Updater is to do, where, and with which Secret. */
 #define IMAGE_UPDATER "argocd-image-updater.argoproj.io/"
+/* Whom Argo CD's notifications-controller notifies; may follow "<trigger>." in the older form. */
+#define SUBSCRIPTION       "notifications.argoproj.io/"
+#define OLDER_SUBSCRIPTION "recipients.argocd-notifications.argoproj.io"
 
 ab_err ab_mirror_key(const ab_kind *kind, const char *agent, ab_str name, const char *namespace,
                      char out[AB_OBJECT_KEY_MAX])
@@ -82,11 +86,20 @@ ab_err ab_mirror_payload(const ab_object *local, ab_buf *out)
 
 /* --- metadata of the mirror --- */
 
+/* What a controller of the hub would do with the hub's credentials. */
+static bool is_order(ab_str name)
+{
+    size_t older = strlen(OLDER_SUBSCRIPTION);
+    return ab_str_starts(name, IMAGE_UPDATER) || ab_str_starts(name, SUBSCRIPTION) ||
+           (name.len >= older &&
+            ab_str_is(ab_str_skip(name, name.len - older), OLDER_SUBSCRIPTION));
+}
+
 /* What of the source's annotations is not the mirror's. */
 static bool is_source_own(ab_str name)
 {
     return ab_str_is(name, AB_ANN_SOURCE_UID) || ab_str_is(name, AB_ANN_PRINCIPAL_UID) ||
-           ab_str_starts(name, AB_ANN_NOTIFIED) || ab_str_starts(name, IMAGE_UPDATER);
+           ab_str_starts(name, AB_ANN_NOTIFIED) || is_order(name);
 }
 
 static void copy_source_annotations(ab_spanw *w, const ab_object *source)

@@ -197,6 +197,37 @@ static void the_hubs_image_updater_gets_no_orders_from_an_agent(void **state)
     ab_object_unref(o);
 }
 
+/* They would be sent with the hub's tokens for Slack, mail servers and so on. */
+static void the_hub_notifies_nobody_whom_an_agent_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "notifications.argoproj.io/subscribe.on-sync-failed.slack",
+        "notifications.argoproj.io/subscribe.email",
+        "notifications.argoproj.io/subscriptions",
+        "recipients.argocd-notifications.argoproj.io",
+        "on-sync-failed.recipients.argocd-notifications.argoproj.io",
+    };
+    for (size_t i = 0; i < 2 * sizeof(names) / sizeof(names[0]); i++) {
+        char json[600];
+        if (i % 2 == 0)
+            snprintf(
+                json, sizeof(json),
+                APP(",\"annotations\":{\"%s\":\"all@example.com\",\"k\":\"1\"}", ",\"spec\":{}"),
+                names[i / 2]);
+        else
+            snprintf(json, sizeof(json),
+                     "{\"apiVersion\":\"argoproj.io/v1alpha1\",\"kind\":\"AppProject\","
+                     "\"metadata\":{\"name\":\"p\",\"namespace\":\"argocd\",\"uid\":\"u-2\","
+                     "\"annotations\":{\"%s\":\"all@example.com\",\"k\":\"1\"}},\"spec\":{}}",
+                     names[i / 2]);
+        ab_object *o = place(json, NULL, (ab_mirror_params){0});
+        assert_false(ab_span_present(ab_span_get(ab_object_meta(o, "annotations"), names[i / 2])));
+        assert_true(ab_str_is(ab_object_annotation(o, "k"), "1"));
+        ab_object_unref(o);
+    }
+}
+
 static void an_application_without_project_is_of_project_default(void **state)
 {
     (void)state;
@@ -489,6 +520,7 @@ int main(void)
         cmocka_unit_test(what_an_agent_writes_with_escapes_is_left_out_as_well),
         cmocka_unit_test(a_mirror_is_no_part_of_an_application_of_the_hub),
         cmocka_unit_test(the_hubs_image_updater_gets_no_orders_from_an_agent),
+        cmocka_unit_test(the_hub_notifies_nobody_whom_an_agent_names),
         cmocka_unit_test(an_application_without_project_is_of_project_default),
         cmocka_unit_test(what_is_asked_for_at_the_hub_stays_and_other_changes_do_not),
         cmocka_unit_test(what_is_done_is_taken_off),

@@ -299,6 +299,9 @@ AB_MUST_USE ab_err ab_agent_own(const ab_object *local, bool copied, ab_buf *out
 void ab_agent_report_state(ab_agent_object *o, const ab_object *local);
 /** What it has to say goes up once more, status or not. */
 void ab_agent_report_again(ab_agent_object *o);
+/** The same in 10 s, or with what it has to say before: until then the hub shows in place of its
+ * status that a request was refused. */
+void ab_agent_report_later(ab_agent_object *o);
 /** Report the error upwards, on the object. NULL ends an earlier report. */
 void ab_agent_report_error(ab_agent_object *o, const ab_error *err);
 #define AB_ERROR_KEY_MAX (sizeof(AB_KEY_ERROR_REMAPPED) + AB_OBJECT_KEY_MAX)

@@ -13,6 +13,9 @@
 static void answer(ab_agent_object *o, const char *why)
 {
     ab_reconcile_succeeded(&o->record);
+    bool shown = why != NULL && o->record.inbox.head->type == AB_TYPE_SET_OPERATION;
+    if (shown && o->exists && !ab_agent_is_autonomous(o->agent)) /* a mirror shows its source */
+        ab_agent_report_later(o);
     ab_agent_command_answer(o, why);
 }
 

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define STATUS_WAIT_MS 30000
+#define STATUS_WAIT_MS   30000
+#define REFUSAL_SHOWN_MS 10000
 
 /* What goes up under one key. */
 struct report {
@@ -143,6 +144,12 @@ void ab_agent_report_again(ab_agent_object *o)
     o->report_due = true;
     o->report_waits = false;
     o->record.rest_at = 0;
+}
+
+void ab_agent_report_later(ab_agent_object *o)
+{
+    ab_agent_report_again(o);
+    o->record.rest_at = ab_clock_mono_ms(o->agent->env.clock) + REFUSAL_SHOWN_MS;
 }
 
 /* What the object has to say was queued: if it is not what could not be sent, that error is over.

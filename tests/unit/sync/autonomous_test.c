@@ -550,6 +550,8 @@ static void a_refused_request_is_taken_off_and_shown(void **state)
     assert_int_equal(operation_of(hub()), -1);
     assert_true(has_error(hub()));
     assert_int_equal(operation_of(local()), -1);
+    world_run(&w, 20);
+    assert_true(has_phase(hub(), "Terminating"));
     edit_local(2);
     assert_false(has_error(hub()));
     assert_at_rest();

@@ -234,7 +234,7 @@ static void why_a_request_was_refused_is_shown(void **state)
     assert_int_equal(operation_of(hub()), -1);
     assert_true(has_error(hub()));
     w.local_refuses = AB_ERR_OK;
-    world_run(&w, 2);
+    world_run(&w, 12);
     assert_int_equal(operation_of(local()), -1);
     assert_at_rest();
 }
@@ -511,6 +511,23 @@ static void an_operation_is_refused_while_another_one_runs(void **state)
     assert_at_rest();
 }
 
+/* Whoever waits for it has time to see that it was refused. */
+static void a_refused_operation_is_shown_for_a_while_only(void **state)
+{
+    (void)state;
+    placed("");
+    set_field(w.local, LOCAL, "operation", "{\"n\":2}");
+    set_field(w.local, LOCAL, "status", RUNNING);
+    world_settle(&w);
+    set_field(w.hub, HUB, "operation", "{\"n\":1}");
+    world_run(&w, 8);
+    assert_true(has_phase(hub(), "Error"));
+    world_run(&w, 4);
+    assert_true(has_phase(hub(), "Running"));
+    assert_true(has_error(hub()));
+    assert_at_rest();
+}
+
 /* Between the two writes, too. */
 static void an_operation_is_begun_by_an_agent_that_crashes_on_the_way(void **state)
 {
@@ -733,6 +750,7 @@ int main(void)
         TEST(a_new_operation_begins_without_the_former_run),
         TEST(an_operation_beside_one_that_runs_leaves_its_run),
         TEST(an_operation_is_refused_while_another_one_runs),
+        TEST(a_refused_operation_is_shown_for_a_while_only),
         TEST(an_operation_is_begun_by_an_agent_that_crashes_on_the_way),
         TEST(an_operation_that_was_terminated_on_its_way_does_not_run),
         TEST(an_operation_that_was_terminated_before_its_run_was_shown_is_ended),

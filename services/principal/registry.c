@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/principal/registry.h"
 
+#include "base/core/base64.h"
 #include "base/core/list.h"
 #include "base/core/map.h"
 #include "schema/attributes.h"
 #include "services/principal/registration/secret.h"
-#include "sync/object/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const modes[] = {"managed", "autonomous"};
-#define MODES (sizeof(modes) / sizeof(modes[0]))
+#define MODES       (sizeof(modes) / sizeof(modes[0]))
+#define PROJECT_MAX 253
 
 struct entry {
     const char *agent;
@@ -200,6 +201,18 @@ static void note_mode(const ab_registry *r, struct naming *n, size_t mode)
     weigh(r, n->entry);
 }
 
+/* @param out  owned by the caller; NULL: it is no project's. @return NOMEM */
+static ab_err project_in(const ab_object *secret, char **out)
+{
+    ab_buf name = ab_buf_up_to(PROJECT_MAX);
+    ab_str encoded = ab_span_plain(ab_span_get(ab_object_field(secret, "data"), "project"));
+    bool has = encoded.len > 0 && ab_base64_decode(encoded, &name) &&
+               ab_buf_status(&name) == AB_ERR_OK && ab_str_is_dns_subdomain(ab_buf_str(&name));
+    *out = has ? ab_str_dup(ab_buf_str(&name)) : NULL;
+    ab_buf_fini(&name);
+    return has && *out == NULL ? AB_ERR_NOMEM : AB_ERR_OK;
+}
+
 /* @param project  taken over; NULL: none */
 static void note_project(const ab_registry *r, struct naming *n, char *project)
 {
@@ -247,7 +260,7 @@ void ab_registry_on_updated(ab_registry *r, const ab_object *secret)
     if (n == NULL)
         return;
     note_mode(r, n, mode_in(r, secret));
-    if (ab_secret_project(secret, &project) != AB_ERR_OK)
+    if (project_in(secret, &project) != AB_ERR_OK)
         AB_ERROR(r->log, MAIN, "out of memory", AB_KV("secret", ab_object_key(secret)));
     note_project(r, n, project);
 }

@@ -181,11 +181,11 @@ static void end_session(ab_resync *r)
     r->env.role->over(r->env.arg, NULL);
 }
 
-/* Pages that come while our answer waits are for an answer from before a restart: the principal
+/* Pages that come while our answer waits may be for an answer from before a restart: the principal
  * corrects by that, and never gets ours, whose place this step takes. */
 static void send_taken(ab_resync *r)
 {
-    if (ab_outbox_has(ab_writer_outbox(r->env.writer), AB_STR(AB_KEY_RESYNC)))
+    if (r->repeated && ab_outbox_has(ab_writer_outbox(r->env.writer), AB_STR(AB_KEY_RESYNC)))
         r->why = "restarted during a resync";
     send_step(r, &(ab_resync_message){.step = AB_RESYNC_TAKEN});
 }
@@ -221,6 +221,7 @@ static void answer(ab_resync *r)
     ab_resync_message *begin = r->begin, m = {.step = AB_RESYNC_ANSWER};
     r->begin = NULL;
     r->why = NULL; /* the answer says all that one was to be asked for */
+    r->repeated = r->id[0] == '\0' || ab_str_is(begin->id, r->id);
     r->raised = ab_writer_exceed(r->env.writer, begin->summary.newest);
     ab_err e = open_session(r, begin->id, &m);
     if (e != AB_ERR_OK)

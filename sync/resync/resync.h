@@ -90,6 +90,7 @@ typedef struct {
     size_t bytes;               /* of those in hand */
     int64_t heard_at;           /* mono_ms: of the last word of theirs, or of the beginning */
     ab_version since;           /* the newest that we had sent when it began */
+    bool repeated;   /* agent: this one, or a former process, may have answered it before */
     bool raised;     /* our epoch was too low: what is on its way may be refused as older */
     bool pages_sent; /* principal: the agent wants pages, and has not said that it took them */
 } ab_resync;

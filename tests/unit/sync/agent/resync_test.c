@@ -71,6 +71,22 @@ static void so_is_what_came_behind_a_command_that_is_tried_again(void **state)
     assert_int_equal(spec_of(local()), 2);
 }
 
+/* The hub has a status, and will have no report of it: in each resync they differ. */
+static void they_compare_no_more_often_where_they_go_on_to_differ(void **state)
+{
+    (void)state;
+    w.read_at_once = true;
+    put_app(w.local, "argocd", "b", 7, "", "");
+    put_app(w.hub, WORLD_HUB_NAMESPACE, "b", 8, "", ",\"status\":{\"n\":1}");
+    world_run(&w, 5);
+    assert_true(has_error(fake_store_find(w.hub, "Application/" WORLD_HUB_NAMESPACE "/b")));
+    double before = world_count(w.principal_metrics, "argobus_resyncs_total");
+    assert_int_equal(ab_principal_resync(w.principal, "w1", "test"), AB_ERR_OK);
+    world_run(&w, 60);
+    assert_int_equal(world_count(w.principal_metrics, "argobus_resyncs_total"), before + 1);
+    assert_at_rest();
+}
+
 /* The object cannot be written, as the hub was told, when the agent ends. */
 static void fail_and_end(void)
 {
@@ -267,6 +283,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_BEGUN(it_answers_when_all_that_came_is_saved),
         TEST_BEGUN(so_is_what_came_behind_a_command_that_is_tried_again),
+        TEST_BEGUN(they_compare_no_more_often_where_they_go_on_to_differ),
         TEST_BEGUN(an_error_of_an_earlier_run_is_said_again_if_it_stands),
         TEST_BEGUN(an_error_of_an_earlier_run_that_no_log_has_is_ended),
         TEST_BEGUN(a_former_object_does_not_replace_a_newer_one),

@@ -19,6 +19,7 @@ struct world_sending {
     struct world_sending *next;
     ab_outgoing *outgoing;
     ab_event *event;
+    bool read; /* the log has it already */
 };
 
 /* --- chance --- */
@@ -588,6 +589,9 @@ static void begin_send(world *w, struct world_link *link)
     assert_non_null(s);
     s->outgoing = ab_outbox_next(outbox_of(w, link), w->ms);
     s->event = ab_event_ref(ab_outgoing_event(s->outgoing));
+    s->read = w->read_at_once;
+    if (s->read)
+        append(w, link, s->event);
     struct world_sending **end = &link->sending;
     while (*end != NULL)
         end = &(*end)->next;
@@ -599,7 +603,7 @@ static void end_send(world *w, struct world_link *link)
     struct world_sending *s = link->sending;
     bool works = link->up && !fault(w);
     link->sending = s->next;
-    if (works || chance(w, 2) == 1)
+    if (!s->read && (works || chance(w, 2) == 1))
         append(w, link, s->event);
     ab_outbox_done(outbox_of(w, link), s->outgoing, works ? AB_ERR_OK : AB_ERR_TIMEOUT, w->ms);
     ab_event_unref(s->event);

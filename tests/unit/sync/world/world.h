@@ -48,6 +48,7 @@ struct world {
     ab_patterns *namespaces; /* served with destination mapping; NULL: with namespace mapping */
     bool hub_stays;          /* its store is never replaced under a running principal */
     bool resyncs;            /* the principal holds them */
+    bool read_at_once;       /* what is sent is read before the sender knows that it was */
     bool compare_first;      /* ab_principal_compare_first, for the next start of the principal */
     int64_t resync_ms;       /* so often, beside when there is cause to; 0: never */
     bool replaying;  /* the agent has lost what it kept, and reads the log from its beginning */

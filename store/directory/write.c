@@ -194,6 +194,12 @@ static ab_err destroy(job *j)
     return e;
 }
 
+/* The manifest is written without it. */
+static ab_str status_version(const ab_dir_op *op)
+{
+    return ab_object_annotation(op->base.object, AB_STORE_STATUS_VERSION);
+}
+
 static ab_err store(job *j, const ab_manifest *m)
 {
     ab_dir_op *op = j->op;
@@ -202,6 +208,8 @@ static ab_err store(job *j, const ab_manifest *m)
     if (e == AB_ERR_OK && !op->exists)
         next.deleted[0] = '\0';
     next.taken = (ab_digest){0}; /* the manifest is written without .status */
+    if (e == AB_ERR_OK && ab_str_replace(&next.status_version, status_version(op)) != AB_ERR_OK)
+        e = ab_fail(&op->base.err, AB_ERR_NOMEM, "out of memory for the status");
     if (e == AB_ERR_OK)
         e = ab_dir_sidecar_advance(op->dir, &next, m, op->place.file, op->now_us, &op->base.err);
     if (e == AB_ERR_OK)
@@ -216,7 +224,8 @@ static ab_err store(job *j, const ab_manifest *m)
 static ab_err apply_manifest(job *j, const ab_manifest *m)
 {
     ab_dir_op *op = j->op;
-    bool same = op->exists && j->known && ab_digest_eq(&m->content, &j->before.content);
+    bool same = op->exists && j->known && ab_digest_eq(&m->content, &j->before.content) &&
+                ab_str_eq(status_version(op), ab_str_of(j->before.status_version));
     bool last = op->exists && j->before.deleted[0] != '\0' && !m->finalizers;
     if (!same && !last)
         return store(j, m);

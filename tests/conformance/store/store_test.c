@@ -331,6 +331,23 @@ static void a_status_without_version_leaves_the_annotation(void **state)
     world_free(w);
 }
 
+static void its_annotation_goes_when_it_is_written_without(void **state)
+{
+    world *w = begin(state);
+    const char *with = ",\"annotations\":{\"" AB_STORE_STATUS_VERSION "\":\"3.17\"}";
+    expect(do_apply(w, app(w, "", "{\"a\":1}"), NULL), AB_ERR_OK);
+    expect(do_patch(w, w->key, "{\"health\":{\"status\":\"Healthy\"}}", "3.17", NULL), AB_ERR_OK);
+    result kept = do_apply(w, app(w, with, "{\"a\":2}"), NULL);
+    assert_true(ab_str_is(ab_object_annotation(kept.object, AB_STORE_STATUS_VERSION), "3.17"));
+    expect(do_apply(w, app(w, "", "{\"a\":2}"), NULL), AB_ERR_OK);
+    result gone = do_get(w, w->key);
+    assert_null(ab_object_annotation(gone.object, AB_STORE_STATUS_VERSION).ptr);
+    assert_text(TEXT_AT(gone.object, "status"), "{\"health\":{\"status\":\"Healthy\"}}");
+    result_fini(&kept);
+    result_fini(&gone);
+    world_free(w);
+}
+
 static void a_status_of_nothing_is_not_found_and_no_object_is_refused(void **state)
 {
     world *w = begin(state);
@@ -656,6 +673,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_not_there_has_no_version_and_no_uid),
     cmocka_unit_test(status_is_kept_apart_from_the_rest),
     cmocka_unit_test(a_status_without_version_leaves_the_annotation),
+    cmocka_unit_test(its_annotation_goes_when_it_is_written_without),
     cmocka_unit_test(a_status_of_nothing_is_not_found_and_no_object_is_refused),
     cmocka_unit_test(a_removed_object_is_gone),
     cmocka_unit_test(finalizers_hold_an_object_until_the_last_is_removed),

@@ -89,6 +89,8 @@ class Mixed(TwoAgents):
         self.spoke2.write("argocd", "own", application("own", namespace="argocd"))
         self.start()
         self.at_hub("1")
+        self.spoke2.set_status("argocd", "own", {"sync": {"revision": "1"}})
+        wait_for("its status is at the hub", lambda: self.hub.status("w2", "own"))
         uids = lambda: (self.hub.sidecar("w2", "own").get("uid"), self.spoke2.sidecar("argocd", "own").get("uid"))
         before = wait_for("both have their uid", lambda: all(uids()) and uids())
         self.say_mode("managed")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/kafka/group_priv.h"
 
+#include "transport/kafka/client/unassign.h"
 #include "transport/kafka/kafka_priv.h"
 
 #include <stdlib.h>
@@ -105,7 +106,7 @@ void ab_kafka_group_unassign(ab_kafka_group *g, const char *topic)
     }
     rd_kafka_topic_partition_list_t *list =
         ab_kafka_handle_partition(topic, RD_KAFKA_OFFSET_INVALID);
-    rd_kafka_error_t *failed = rd_kafka_incremental_unassign(ab_kafka_handle_rk(g->handle), list);
+    rd_kafka_error_t *failed = ab_kafka_unassign(ab_kafka_handle_rk(g->handle), list);
     rd_kafka_topic_partition_list_destroy(list);
     g->partitions--;
     if (failed == NULL)

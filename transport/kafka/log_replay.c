@@ -10,6 +10,7 @@
 #include "schema/attributes.h"
 #include "schema/epoch.h"
 #include "transport/kafka/client/record.h"
+#include "transport/kafka/client/unassign.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/pending_priv.h"
 #include "transport/kafka/presence_priv.h"
@@ -310,8 +311,8 @@ static void release_over(ab_kafka *k)
         return;
     ab_error err = {0};
     if (k->reader != NULL && k->read_assigned > 0 &&
-        check_assigned(rd_kafka_incremental_unassign(ab_kafka_handle_rk(k->reader), k->read_over),
-                       &err) != AB_ERR_OK)
+        check_assigned(ab_kafka_unassign(ab_kafka_handle_rk(k->reader), k->read_over), &err) !=
+            AB_ERR_OK)
         AB_WARN(k->base.env.log, KAFKA, "cannot stop reading our own log",
                 AB_KV("error", err.text));
     rd_kafka_topic_partition_list_destroy(k->read_over);

@@ -15,6 +15,7 @@
 
 #include "transport/kafka/client/coordinator.h"
 #include "transport/kafka/client/errors.h"
+#include "transport/kafka/client/unassign.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/producer_priv.h"
 #include "transport/kafka/receive_priv.h"
@@ -44,7 +45,8 @@ static void assign(ab_kafka_member *m, ab_kafka_handle *h, rd_kafka_event_t *eve
     bool given = rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
     for (int i = 0; given && list != NULL && i < list->cnt; i++)
         list->elems[i].offset = m->next;
-    rd_kafka_resp_err_t code = rd_kafka_assign(ab_kafka_handle_rk(h), given ? list : NULL);
+    rd_kafka_t *rk = ab_kafka_handle_rk(h);
+    rd_kafka_resp_err_t code = given ? rd_kafka_assign(rk, list) : ab_kafka_unassign_all(rk);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         ab_kafka_host_error(&m->kafka->host, code, "cannot assign the live topic");
     if (!given)

@@ -5,6 +5,7 @@
  */
 #include "tests/conformance/transport/kafka_fixture.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -121,6 +122,78 @@ static void an_agent_may_return_at_any_moment(void **state)
     }
 }
 
+static bool is_of_librdkafka(const char *task)
+{
+    char path[64];
+    char name[32] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", task);
+    FILE *f = fopen(path, "r");
+    if (f == NULL) /* it has ended meanwhile */
+        return false;
+    bool is = fgets(name, sizeof(name), f) != NULL && strncmp(name, "rdk:", 4) == 0;
+    assert_int_equal(fclose(f), 0);
+    return is;
+}
+
+static int threads_of_librdkafka(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *d = readdir(tasks); d != NULL; d = readdir(tasks))
+        count += is_of_librdkafka(d->d_name);
+    assert_int_equal(closedir(tasks), 0);
+    return count;
+}
+
+/* Let the handle that read w1's topics hear that they are gone. */
+static void hear_of_the_deletion(ab_ends *ends, ab_end *principal)
+{
+    AB_UNTIL(ends, topics_of(ends, "w1") == 0);
+    assert_int_equal(ab_transport_add_agent(principal->transport, "w2", NULL), AB_ERR_OK);
+    AB_UNTIL(ends, ab_end_peer_of(principal, "w2")->ready == 1);
+    pass_hellos(ends, "down.w2.live");
+}
+
+static void the_handles_that_read_removed_agents_end(void **state)
+{
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.librdkafka.topic.metadata.refresh.interval.ms=100");
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    int before = threads_of_librdkafka();
+    ab_ends_pair(ends, &principal, &agent);
+    ab_end_put(agent, NULL, "app/a", 1);
+    AB_UNTIL(ends, ab_end_count(principal, "app/a") == 1);
+    ab_end_stop(agent);
+    ab_transport_remove_agent(principal->transport, "w1");
+    hear_of_the_deletion(ends, principal);
+    ab_end_stop(principal);
+    AB_UNTIL(ends, threads_of_librdkafka() <= before);
+}
+
+static void the_handles_that_read_topics_deleted_by_others_end(void **state)
+{
+    static const char *const topics[] = {"down.w1.state", "down.w1.live", "up.w1.state",
+                                         "up.w1.live"};
+    ab_ends *ends = *state;
+    ab_ends_set(ends, "kafka.librdkafka.topic.metadata.refresh.interval.ms=100");
+    ab_ends_set(ends, "kafka.topics=verify");
+    ab_kafka_make_topics(ends, "w1");
+    ab_end *principal = NULL;
+    ab_end *agent = NULL;
+    int before = threads_of_librdkafka();
+    ab_ends_pair(ends, &principal, &agent);
+    for (size_t i = 0; i < sizeof(topics) / sizeof(topics[0]); i++) {
+        char name[AB_KAFKA_TOPIC_MAX];
+        ab_broker_topic_delete(ab_kafka_admin(ends), ab_kafka_topic_name(ends, topics[i], name));
+    }
+    AB_UNTIL(ends, ab_end_says(principal, "up.w1") && ab_end_says(agent, "down.w1"));
+    ab_end_stop(agent);
+    ab_end_stop(principal);
+    AB_UNTIL(ends, threads_of_librdkafka() <= before);
+}
+
 static void topics_that_somebody_else_makes_stay(void **state)
 {
     static const char *const by_others[] = {"verify", "external"};
@@ -163,6 +236,8 @@ int main(int argc, char **argv)
         CASE(an_agent_that_is_gone_leaves_no_topics_and_no_positions),
         CASE(an_agent_that_was_away_meanwhile_gets_everything_anew),
         CASE(an_agent_may_return_at_any_moment),
+        CASE(the_handles_that_read_removed_agents_end),
+        CASE(the_handles_that_read_topics_deleted_by_others_end),
         CASE(topics_that_somebody_else_makes_stay),
         CASE(without_a_broker_what_stays_behind_is_told),
     };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Destroying an instance waits for its threads, and with librdkafka 2.0.2 for ever when a topic
- * that it consumed was deleted meanwhile. So it happens in a thread of its own, which can be left
- * behind.
+ * Destroying an instance waits for its threads, and for ever when librdkafka has lost count of who
+ * uses a broker. So it happens in a thread of its own, which can be left behind.
  */
 #include "transport/kafka/client/handle.h"
 
 #include "transport/kafka/client/errors.h"
 #include "transport/kafka/client/threads.h"
+#include "transport/kafka/client/unassign.h"
 #include "transport/kafka/settings/oauth.h"
 
 #include <errno.h>
@@ -163,6 +163,8 @@ static void leave_grave(ab_kafka_grave *g)
 static void *destroy(void *arg)
 {
     ab_kafka_grave *g = arg;
+    if (rd_kafka_type(g->rk) == RD_KAFKA_CONSUMER)
+        (void)ab_kafka_unassign_all(g->rk); /* or it ends as it is */
     /* Without leaving its group: a static member that returns soon is let in at once. */
     rd_kafka_destroy_flags(g->rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     g->empty = true;

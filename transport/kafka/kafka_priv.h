@@ -127,6 +127,7 @@ struct ab_kafka {
     bool closed;
     bool renewing; /* nothing new is begun on the handles, which are about to be made again */
     int64_t renew_by_ms;
+    size_t removed;      /* links, since the handles were made */
     int64_t check_at_ms; /* at the files of the settings */
     ab_stop_phase stop;
     int64_t stop_by_ms;

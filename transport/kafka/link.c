@@ -191,6 +191,7 @@ void ab_kafka_link_remove(ab_kafka_link *l)
 {
     withdraw(l);
     l->removed = true;
+    l->kafka->removed++;
     leave_lists(l);
     /* Added again, with a log that does not tell, it must not get the same one. */
     if (l->epoch > l->kafka->epoch)

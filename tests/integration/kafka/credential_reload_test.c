@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#define REMOVED 500
+
 static char folder[64];
 
 static int issue_certificates(void **state)
@@ -189,6 +191,27 @@ static void files_that_cannot_be_used_change_nothing(void **state)
     assert_no_gap(agent);
 }
 
+/* Each would be kept by librdkafka for ever. */
+static void many_agents_that_are_removed_are_forgotten(void **state)
+{
+    ab_ends *ends = *state;
+    ab_end *principal, *agent;
+    ab_ends_pair(ends, &principal, &agent);
+    for (int i = 0; i < REMOVED; i++) {
+        char name[32];
+        ab_error err = {0};
+        snprintf(name, sizeof(name), "gone-%d", i);
+        assert_int_equal(ab_transport_add_agent(principal->transport, name, &err), AB_ERR_OK);
+        (void)ab_transport_remove_agent(principal->transport, name);
+    }
+    AB_UNTIL(ends, renewals(principal) == 1);
+    ab_sending sending = {.accepted = AB_ERR_UNAVAILABLE};
+    AB_UNTIL(ends, ab_end_put_until_safe(principal, "w1", "app/a", 1, &sending));
+    AB_UNTIL(ends, ab_end_count(agent, "app/a") == 1);
+    assert_no_gap(principal);
+    assert_int_equal((int)renewals(principal), 1);
+}
+
 #define CASE(f) cmocka_unit_test_prestate_setup_teardown(f, set_up, tear_down, &kafka)
 
 int main(int argc, char **argv)
@@ -200,6 +223,7 @@ int main(int argc, char **argv)
         CASE(what_is_sent_across_a_credential_reload_arrives),
         CASE(deliveries_that_are_open_at_a_credential_reload_are_not_delivered_again),
         CASE(files_that_cannot_be_used_change_nothing),
+        CASE(many_agents_that_are_removed_are_forgotten),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

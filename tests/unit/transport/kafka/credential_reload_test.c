@@ -8,6 +8,8 @@
 #include "transport/kafka/kafka.h"
 #include "transport/kafka/kafka_priv.h"
 #include "transport/kafka/positions_priv.h"
+#include "transport/kafka/producer_priv.h"
+#include "transport/kafka/send_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -126,13 +128,18 @@ static void reason_to_renew(fixture *f)
     f->k.removed = REMOVED_MAX;
 }
 
-static void nothing_is_made_again_without_a_reason(void **state)
+static void a_reason_is_looked_for_once_a_second(void **state)
 {
     fixture *f = *state;
     for (int i = 0; i < 20; i++)
         pass(f, CHECK_MS);
     assert_int_equal(renewals(f), 0);
     assert_false(f->k.renewing);
+    reason_to_renew(f);
+    pass(f, CHECK_MS - 1);
+    assert_int_equal(renewals(f), 0);
+    pass(f, 1);
+    assert_int_equal(renewals(f), 1);
 }
 
 static void what_uses_the_handles_is_waited_for_however_long_it_takes(void **state)
@@ -157,7 +164,7 @@ static void what_uses_the_handles_is_waited_for_however_long_it_takes(void **sta
     assert_false(f->k.renewing);
 }
 
-static void what_is_on_its_way_is_waited_for(void **state)
+static void a_commit_is_waited_for(void **state)
 {
     fixture *f = *state;
     reason_to_renew(f);
@@ -168,6 +175,30 @@ static void what_is_on_its_way_is_waited_for(void **state)
     TAILQ_FIRST(&f->k.groups.list)->committing = false;
     pass(f, 0);
     assert_int_equal(renewals(f), 1);
+}
+
+static void wait_for_sends(fixture *f, ab_kafka_sends *sends)
+{
+    ab_kafka_send on_its_way = {0};
+    int before = renewals(f);
+    TAILQ_INSERT_TAIL(sends, &on_its_way, at);
+    reason_to_renew(f);
+    pass(f, CHECK_MS);
+    pass(f, DRAIN_MS - 1);
+    assert_int_equal(renewals(f), before);
+    TAILQ_REMOVE(sends, &on_its_way, at);
+    pass(f, 0);
+    assert_int_equal(renewals(f), before + 1);
+}
+
+static void events_on_their_way_are_waited_for(void **state)
+{
+    fixture *f = *state;
+    for (int lane = AB_LANE_STATE; lane <= AB_LANE_LIVE; lane++) {
+        assert_int_equal(ab_kafka_producers_open(&f->k.producers[lane], NULL), AB_ERR_OK);
+        wait_for_sends(f, &TAILQ_FIRST(&f->k.producers[lane].list)->sends);
+    }
+    wait_for_sends(f, &f->k.failed);
 }
 
 static void what_is_on_its_way_is_waited_for_some_seconds_at_most(void **state)
@@ -182,7 +213,7 @@ static void what_is_on_its_way_is_waited_for_some_seconds_at_most(void **state)
     assert_int_equal(renewals(f), 1);
 }
 
-static void links_go_on_with_handles_that_are_new(void **state)
+static void links_go_on_with_new_handles(void **state)
 {
     fixture *f = *state;
     add(f, 1);
@@ -190,9 +221,15 @@ static void links_go_on_with_handles_that_are_new(void **state)
     l->phase = AB_LINK_READY;
     l->in.known = true;
     l->in.offsets.next = 7;
+    for (int lane = AB_LANE_STATE; lane <= AB_LANE_LIVE; lane++)
+        assert_int_equal(ab_kafka_producers_open(&f->k.producers[lane], NULL), AB_ERR_OK);
+    f->k.asker = ab_kafka_handle_open_admin(&f->k.host, &f->k.settings);
     reason_to_renew(f);
     pass(f, 0);
-    assert_int_equal(f->k.host.closing, 1);
+    assert_int_equal(f->k.host.closing, 4);
+    assert_null(f->k.asker);
+    assert_null(TAILQ_FIRST(&f->k.producers[AB_LANE_STATE].list)->handle);
+    assert_null(TAILQ_FIRST(&f->k.producers[AB_LANE_LIVE].list)->handle);
     assert_non_null(TAILQ_FIRST(&f->k.groups.list));
     assert_non_null(TAILQ_FIRST(&f->k.live_groups.list));
     assert_int_equal(l->phase, AB_LINK_ASK);
@@ -230,11 +267,12 @@ static void fewer_removed_agents_than_are_left_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(nothing_is_made_again_without_a_reason),
+        CASE(a_reason_is_looked_for_once_a_second),
         CASE(what_uses_the_handles_is_waited_for_however_long_it_takes),
-        CASE(what_is_on_its_way_is_waited_for),
+        CASE(a_commit_is_waited_for),
+        CASE(events_on_their_way_are_waited_for),
         CASE(what_is_on_its_way_is_waited_for_some_seconds_at_most),
-        CASE(links_go_on_with_handles_that_are_new),
+        CASE(links_go_on_with_new_handles),
         CASE(many_removed_agents_are_a_reason_once),
         CASE(fewer_removed_agents_than_are_left_are_none),
     };

@@ -3,6 +3,7 @@
 
 #include "base/core/digest.h"
 #include "schema/attributes.h"
+#include "transport/kafka/client/threads.h"
 #include "transport/kafka/commit_priv.h"
 #include "transport/kafka/consumer_priv.h"
 #include "transport/kafka/credential_reload_priv.h"
@@ -252,6 +253,7 @@ static ab_err add_link(ab_kafka *k, const char *agent, ab_kafka_link **out, ab_e
 static ab_err kafka_start(ab_transport *self, ab_error *err)
 {
     ab_kafka *k = (ab_kafka *)self;
+    ab_kafka_threads_give_way();
     if (uv_async_init(self->env.loop, &k->wake, on_wake) != 0)
         return ab_fail(err, AB_ERR_FATAL, "kafka: cannot register with the event loop");
     k->wake.data = k;

@@ -12,7 +12,7 @@
 /* Asked for while the partitions can still be found. */
 static rd_kafka_queue_t **queues_of(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
 {
-    rd_kafka_queue_t **queues = calloc((size_t)list->cnt, sizeof(*queues));
+    rd_kafka_queue_t **queues = calloc((size_t)list->cnt, sizeof(rd_kafka_queue_t *));
     for (int i = 0; queues != NULL && i < list->cnt; i++)
         queues[i] =
             rd_kafka_queue_get_partition(rk, list->elems[i].topic, list->elems[i].partition);

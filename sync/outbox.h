@@ -82,7 +82,7 @@ ab_str ab_outbox_lane_of(const ab_outbox *o, ab_str key);
 /** Call `visit` for each event that waits or is in flight, those of one object in order. */
 void ab_outbox_each(const ab_outbox *o, void (*visit)(void *arg, const ab_event *event), void *arg);
 
-/** Does nothing wait, and does no time pass that ends a rest? Nothing need be asked of it then. */
+/** Does nothing wait, and does no lane rest? The outbox has nothing to give until the next put. */
 bool ab_outbox_is_idle(const ab_outbox *o);
 /** Events waiting or in flight. */
 size_t ab_outbox_count(const ab_outbox *o);
